@@ -1,0 +1,3 @@
+module github.com/hanzoai/limiters
+
+go 1.26.0
