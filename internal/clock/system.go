@@ -18,13 +18,14 @@ const (
 // A System is the operating system's clock, readable in a nanosecond or two
 // where time.Now takes forty.
 //
-// While [System.Run] runs, readings are those of the last advance, at most 5 ms
-// old plus however late the process's timers are: well below 1 ms on a machine
-// with a free core, and up to the scheduler's preemption slice (10 ms) when every
-// core is busy with this process. A process that got no processor at all, its
-// quota spent for example, first reads the time at which it was stopped, and is
-// right again as soon as Run's goroutine has had its turn. While Run does not
-// run, every reading is precise. Like time.Now's, mono stands still while the
+// While [System.Run] runs, readings are those of the last advance: at most 5 ms
+// old plus however late the process's timers are. With time to spare that is
+// nothing; when every core is busy with goroutines that never block, it is one
+// or two of the scheduler's slices of 10 ms (BenchmarkAge: 10 ms on average, 20 ms
+// at worst on an otherwise idle machine). Whoever reads very often can bound
+// that too: [System.Precise] renews the reading for all, so one call of it in
+// every few hundred keeps the age below the time that those take. While Run does
+// not run, every reading is precise. Like time.Now's, mono stands still while the
 // machine is suspended.
 //
 // A System is safe for concurrent use. The zero value is not usable.
