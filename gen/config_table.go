@@ -1,0 +1,160 @@
+// The configuration table: the only source of every setting's name, type,
+// default, variable, bounds and description.
+
+package main
+
+import "time"
+
+const (
+	ms   = int64(time.Millisecond)
+	sec  = int64(time.Second)
+	hour = int64(time.Hour)
+	year = 365 * 24 * hour
+)
+
+var configTable = config{
+	Prefix: "GLOBAL_RATE_LIMIT_",
+	Groups: []group{
+		{Title: "Rate limiting", Fields: []field{
+			{
+				Name: "GlobalThreshold", Key: "global_threshold", Env: "THRESHOLD",
+				Type: "uint64", Default: "1_000_000",
+				Doc: "is the limit of an entity without an override, in units per window. 0 blocks every unit; above 2^53 − 1, where counts saturate, nothing is ever limited.",
+			},
+			{
+				Name: "WindowInterval", Key: "window_interval", Env: "WINDOW_INTERVAL_SECS",
+				Type: "time.Duration", Default: "60 * time.Second", Unit: time.Second,
+				Min: 100 * ms, Max: year, Step: ms,
+				Doc: "is the window: the length of an epoch, and the time over which a threshold is meant. All limiters that share a Redis and a key prefix must use the same one.",
+			},
+			{
+				Name: "SyncInterval", Key: "sync_interval", Env: "SYNC_INTERVAL_SECS",
+				Type: "time.Duration", Unit: time.Second, Min: 4 * ms, Max: year,
+				From: "WindowInterval", Derive: "c.WindowInterval / 4", DeriveText: "WindowInterval / 4",
+				Doc: "is the time after which an entity of the Normal tier needs a read; the Low tier waits four times as long, the Hot tier half as long.",
+			},
+			{
+				Name: "TickInterval", Key: "tick_interval", Env: "TICK_INTERVAL_MS",
+				Type: "time.Duration", Unit: time.Millisecond, Min: ms, Max: hour,
+				From: "SyncInterval", Derive: "min(time.Second, c.SyncInterval/4)", DeriveText: "the lesser of 1s and SyncInterval / 4",
+				Doc: "is the time between two ticks of a partition: how long a unit counted here may wait before it is sent to the fleet.",
+			},
+			{
+				Name: "HotSyncInterval", Key: "hot_sync_interval", Env: "HOT_SYNC_INTERVAL_MS",
+				Type: "time.Duration", Unit: time.Millisecond, Min: 10 * ms, Max: hour, Off: true,
+				Doc: "is how often Hot entities with something unsent are synced as well, between ticks. It bounds what a large fleet admits above a threshold, at the price of more round trips.",
+			},
+			{
+				Name: "CustomKeys", Key: "custom_keys", Env: "OVERRIDES_CSV", Type: "Overrides",
+				Doc: "holds the overrides: the threshold of each entity key that has its own, in units per window.",
+			},
+			{
+				Name: "CountLimited", Key: "count_limited", Env: "COUNT_LIMITED", Type: "bool",
+				Doc: "records the units of limited requests too. An entity offered twice its limit for ever is then locked out until it slows down; without it, it gets its limit.",
+			},
+			{
+				Name: "StrictFirstContact", Key: "strict_first_contact", Env: "STRICT_FIRST_CONTACT", Type: "bool",
+				Doc: "allows the first contact with an entity only if its units are below the threshold. Without it, first contact is allowed whatever it asks, except at a threshold of 0.",
+			},
+			{
+				Name: "DryRun", Key: "dry_run", Env: "DRY_RUN", Type: "bool",
+				Doc: "decides and counts exactly as if limits were enforced, and allows everything; the decision and a metric tell what enforcement would have said.",
+			},
+		}},
+		{Title: "Local table", Fields: []field{
+			{
+				Name: "LocalCacheMaxEntries", Key: "local_cache_max_entries", Env: "LOCAL_CACHE_MAX_ENTRIES",
+				Type: "int", Default: "300_000", Min: 1, Max: 1_000_000_000,
+				Doc: "is how many entities this process remembers. Above it entities are evicted, those that are limited last; unsent units of an evicted entity are kept until they are delivered.",
+			},
+			{
+				Name: "LocalCacheTTL", Key: "local_cache_ttl", Env: "LOCAL_CACHE_TTL_SECS",
+				Type: "time.Duration", Unit: time.Second, Min: 100 * ms, Max: 10 * year,
+				From: "WindowInterval", Derive: "10 * c.WindowInterval", DeriveText: "10 × WindowInterval",
+				Doc: "is how long after its creation, or its last read from scratch, an entity must be read from scratch again, however busy it is.",
+			},
+			{
+				Name: "LocalCacheIdleTimeout", Key: "local_cache_idle_timeout", Env: "LOCAL_CACHE_IDLE_TIMEOUT_SECS",
+				Type: "time.Duration", Unit: time.Second, Min: 100 * ms, Max: 10 * year,
+				From: "WindowInterval", Derive: "5 * c.WindowInterval", DeriveText: "5 × WindowInterval",
+				Doc: "is how long an entity may go without a request before it is evicted.",
+			},
+		}},
+		{Title: "Redis", Fields: []field{
+			{
+				Name: "RedisURLs", Key: "redis_urls", Env: "REDIS_URLS", Type: "[]string",
+				Required: true, Min: 1, Max: 256,
+				Doc: "are the Redis servers, one partition each: redis://, rediss:// or unix://, with user, password and database, or memory:// for one process on its own. name=url names a partition, which otherwise is called by host, port and database. A comma in a password is written %2C.",
+			},
+			{
+				Name: "RedisKeyPrefix", Key: "redis_key_prefix", Env: "REDIS_KEY_PREFIX",
+				Type: "string", Default: `"@hanzo/global_rate_limiter"`, Min: 1, Max: 256,
+				Doc: "begins the name of every key in Redis.",
+			},
+			{
+				Name: "GlobalCacheTTL", Key: "global_cache_ttl", Env: "GLOBAL_CACHE_TTL_SECS",
+				Type: "time.Duration", Unit: time.Second, Min: 200 * ms, Max: 10 * year,
+				From: "WindowInterval", Derive: "2 * c.WindowInterval", DeriveText: "2 × WindowInterval",
+				Doc: "is the least time a counter lives in Redis. A margin for clocks that differ and up to a tenth of jitter come on top.",
+			},
+			{
+				Name: "GlobalReadTimeout", Key: "global_read_timeout", Env: "READ_TIMEOUT_MS",
+				Type: "time.Duration", Default: "100 * time.Millisecond", Unit: time.Millisecond, Min: ms, Max: 60 * sec,
+				Doc: "bounds, with GlobalWriteTimeout, how long a sync waits for the reply of Redis: a sync reads and writes at once, so the larger of the two counts.",
+			},
+			{
+				Name: "GlobalWriteTimeout", Key: "global_write_timeout", Env: "WRITE_TIMEOUT_MS",
+				Type: "time.Duration", Default: "100 * time.Millisecond", Unit: time.Millisecond, Min: ms, Max: 60 * sec,
+				Doc: "bounds how long a sync may take to send its request.",
+			},
+			{
+				Name: "ConnectTimeout", Key: "connect_timeout", Env: "CONNECT_TIMEOUT_MS",
+				Type: "time.Duration", Default: "time.Second", Unit: time.Millisecond, Min: ms, Max: 60 * sec,
+				Doc: "bounds how long a new connection to Redis may take, TLS and log-in included.",
+			},
+		}},
+		{Title: "Bounds on work and memory", Fields: []field{
+			{
+				Name: "ChannelCapacity", Key: "channel_capacity", Env: "CHANNEL_CAPACITY",
+				Type: "int", Default: "1_000_000", Min: 1, Max: 1_000_000_000,
+				Doc: "is how many entities may be queued for a sync, and how many evicted entities may wait for their units to be delivered. A live entity that is turned away waits for its next request or the scan; beyond the bound the oldest evicted units are dropped as overflow.",
+			},
+			{
+				Name: "MaxSyncKeysPerTick", Key: "max_sync_keys_per_tick", Env: "MAX_SYNC_KEYS_PER_TICK",
+				Type: "int", Default: "20_000", Min: 1, Max: 10_000_000,
+				Doc: "is how many entities one tick syncs; the rest is deferred to the next one, entities with pressure first.",
+			},
+			{
+				Name: "MaxKeysPerScript", Key: "max_keys_per_script", Env: "MAX_KEYS_PER_SCRIPT",
+				Type: "int", Default: "500", Min: 1, Max: 10_000,
+				Doc: "is how many entities one script call carries, and so how long a call may hold Redis.",
+			},
+			{
+				Name: "MaxKeyBytes", Key: "max_key_bytes", Env: "MAX_KEY_BYTES",
+				Type: "int", Default: "512", Min: 64, Max: 65_536,
+				Doc: "is the length of the longest entity key that is used as it is. A longer one is represented by its SHA-256; overrides and the resolver see the original.",
+			},
+			{
+				Name: "TierScanIntervalTicks", Key: "tier_scan_interval_ticks", Env: "TIER_SCAN_INTERVAL_TICKS",
+				Type: "int", Default: "30", Min: 1, Max: 1_000_000,
+				Doc: "is the number of ticks between two scans of the local table, which evict the idle, count the tiers and queue what a full queue turned away.",
+			},
+		}},
+		{Title: "Metrics", Fields: []field{
+			{
+				Name: "Scope", Key: "scope", Env: "SCOPE", Type: "string", Default: `"default"`, Min: 1, Max: 128,
+				Doc: "is the scope label of every metric; it tells the limiters of one process apart.",
+			},
+		}},
+	},
+	Relations: []relation{
+		{"SyncInterval", "≤", 1, 1, "WindowInterval", "an estimate older than a window says nothing"},
+		{"TickInterval", "≤", 1, 1, "SyncInterval", "a read that is due waits for the next tick"},
+		{"TickInterval", "≤", 1, 4, "WindowInterval", "the fleet must learn of a count well within its window"},
+		{"HotSyncInterval", "<", 1, 1, "TickInterval", "it adds syncs between ticks"},
+		{"LocalCacheTTL", "≥", 1, 1, "LocalCacheIdleTimeout", "an idle entity goes before an old one"},
+		{"LocalCacheIdleTimeout", "≥", 1, 1, "WindowInterval", "what is evicted earlier still counts"},
+		{"LocalCacheIdleTimeout", ">", 4, 1, "SyncInterval", "an entity of the Low tier is read every 4 × SyncInterval"},
+		{"GlobalCacheTTL", "≥", 2, 1, "WindowInterval", "the counters of two epochs are read"},
+	},
+}

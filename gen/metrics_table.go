@@ -1,0 +1,160 @@
+// The metrics table: the only source of every metric's name, labels, buckets
+// and description.
+
+package main
+
+import "github.com/hanzoai/limiters/ratelimit/store"
+
+var (
+	perPartition = label{Name: "partition"}
+	operations   = label{Name: "op", Values: []string{"write", "read"}}
+	tiers        = []string{"idle", "low", "normal", "hot"}
+)
+
+var metricsTable = metricTable{
+	Prefix: "global_rate_limiter_",
+	Metrics: []metric{
+		{
+			Name: "eval_counts_total", Field: "eval", Kind: "counter", Form: named, Unit: "decisions",
+			Labels: []label{{"result", []string{"allowed", "limited", "not_applicable"}}},
+			Help:   "Decisions by verdict: what enforcement says, in a dry run too.",
+		},
+		{
+			Name: "dry_run_limited_total", Field: "dryRunLimited", Kind: "counter", Form: single, Unit: "decisions",
+			Help: "Decisions that were limited and allowed all the same, because of the dry run.",
+		},
+		{
+			Name: "cache_counts_total", Field: "cache", Kind: "counter", Form: named, Unit: "look-ups",
+			Labels: []label{{"result", []string{"hit", "miss", "sync_queued"}}},
+			Help:   "Look-ups in the local table that found the entity or not, and those that queued it for a sync.",
+		},
+		{
+			Name: "cache_size", Field: "cacheSize", Kind: "gauge", Form: single, Unit: "entities",
+			Help: "Entities in the local table; LocalCacheMaxEntries is its bound.",
+		},
+		{
+			Name: "eviction_total", Field: "eviction", Kind: "counter", Form: named, Unit: "entities",
+			Labels: []label{{"cause", []string{"size", "expired", "explicit"}}},
+			Help:   "Entities evicted: for want of room, idle for too long, or forgotten on request.",
+		},
+		{
+			Name: "sync_tier_gauge", Field: "syncTier", Kind: "gauge", Form: indexed, Unit: "entities",
+			Labels: []label{{"tier", tiers}},
+			Help:   "Entities in each tier, as of the last scan (every TierScanIntervalTicks).",
+		},
+		{
+			Name: "tier_transitions_total", Field: "tierTransitions", Kind: "counter", Form: paired, Unit: "transitions",
+			Labels: []label{{"from", tiers}, {"to", tiers}},
+			Help:   "Entities that moved from one tier to another.",
+		},
+		{
+			Name: "tick_ms", Field: "tickMS", Kind: "histogram", Form: single, Unit: "milliseconds",
+			Buckets: []string{"1", "2", "5", "10", "25", "50", "100", "150", "250", "400", "600", "1000", "2000", "4000"},
+			Help:    "Duration of a whole tick.",
+		},
+		{
+			Name: "pipeline_ms", Field: "pipelineMS", Kind: "histogram", Form: partition, Unit: "milliseconds",
+			Labels:  []label{perPartition},
+			Buckets: []string{"0.5", "1", "2", "5", "10", "20", "30", "50", "75", "100", "150", "250", "500", "1000"},
+			Help:    "Time from sending a batch to its reply or its failure.",
+		},
+		{
+			Name: "pipeline_size", Field: "pipelineSize", Kind: "histogram", Form: named, Unit: "counters",
+			Labels:  []label{operations},
+			Buckets: []string{"1", "10", "50", "100", "500", "1000", "2000", "5000", "10000", "20000", "50000"},
+			Help:    "Counters written and counters read in one batch.",
+		},
+		{
+			Name: "records_total", Field: "records", Kind: "counter", Form: crossed, Unit: "counters",
+			Labels: []label{operations, perPartition},
+			Help:   "Counters written and read in acknowledged batches.",
+		},
+		{
+			Name: "batch_retries_total", Field: "batchRetries", Kind: "counter", Form: partition, Unit: "attempts",
+			Labels: []label{perPartition},
+			Help:   "Batches sent again because an attempt got no valid reply.",
+		},
+		{
+			Name: "error_total", Field: "errorTotal", Kind: "counter", Form: failures, Unit: "attempts",
+			Labels: []label{{Name: "step"}, {Name: "cause"}, perPartition},
+			Help:   "Attempts at a batch that failed, by where and why. A time series appears with its first failure.",
+		},
+		{
+			Name: "partition_up", Field: "partitionUp", Kind: "gauge", Form: partition, Unit: "0 or 1",
+			Labels: []label{perPartition},
+			Help:   "1 if the last attempt at a batch was answered.",
+		},
+		{
+			Name: "clock_skew_ms", Field: "clockSkewMS", Kind: "gauge", Form: partition, Unit: "milliseconds",
+			Labels: []label{perPartition},
+			Help:   "How far the clock of the Redis is ahead of this node's, from the last reply.",
+		},
+		{
+			Name: "pending_sync_size", Field: "pendingSyncSize", Kind: "gauge", Form: single, Unit: "entities",
+			Help: "Entities queued for a sync, all partitions together; ChannelCapacity is its bound.",
+		},
+		{
+			Name: "deferred_size", Field: "deferredSize", Kind: "gauge", Form: single, Unit: "entities",
+			Help: "Entities that the last tick left in the queues because MaxSyncKeysPerTick was reached.",
+		},
+		{
+			Name: "undelivered_units", Field: "undeliveredUnits", Kind: "gauge", Form: single, Unit: "units",
+			Help: "Units counted here that Redis has not acknowledged: unsent and in flight.",
+		},
+		{
+			Name: "dropped_units_total", Field: "dropped", Kind: "counter", Form: named, Unit: "units",
+			Labels: []label{{"cause", []string{"stale", "poisoned", "overflow", "closed", "unknown"}}},
+			Help:   "Units given up: no read could see their epoch any more, their counter is unusable, a bound was reached, or the limiter was closed. unknown: the fate of their batch was never learned; they may be in Redis.",
+		},
+		{
+			Name: "estimate_drift", Field: "estimateDrift", Kind: "histogram", Form: single, Unit: "thresholds",
+			Buckets: []string{"0.001", "0.005", "0.01", "0.05", "0.1", "0.25", "0.5", "1"},
+			Help:    "What a sync corrected: |local level − fleet level| / threshold.",
+		},
+		{
+			Name: "sync_staleness_ms", Field: "syncStalenessMS", Kind: "histogram", Form: single, Unit: "milliseconds",
+			Buckets: []string{"100", "500", "1000", "2000", "5000", "10000", "15000", "30000", "60000", "120000"},
+			Help:    "Age of the estimate that a decision used, sampled once per entity and tick.",
+		},
+		{
+			Name: "window_seconds", Field: "windowSeconds", Kind: "gauge", Form: single, Unit: "seconds",
+			Help: "The window of this limiter.",
+		},
+		{
+			Name: "window_mismatch_total", Field: "windowMismatch", Kind: "counter", Form: single, Unit: "replies",
+			Help: "Replies saying that the fleet works with another window under the same key prefix: the budget is split until they agree.",
+		},
+		{
+			Name: "overrides_loaded", Field: "overridesLoaded", Kind: "gauge", Form: single, Unit: "entity keys",
+			Help: "Overrides in force.",
+		},
+	},
+	Steps: []constant{
+		{"StepConnect", store.StepConnect},
+		{"StepSend", store.StepSend},
+		{"StepReply", store.StepReply},
+		{"StepDecode", store.StepDecode},
+	},
+	Causes: []constant{
+		{"CauseTimeout", store.CauseTimeout},
+		{"CauseClosed", store.CauseClosed},
+		{"CauseUnreachable", store.CauseUnreachable},
+		{"CausePoolExhausted", store.CausePoolExhausted},
+		{"CauseTLS", store.CauseTLS},
+		{"CauseAuth", store.CauseAuth},
+		{"CausePermission", store.CausePermission},
+		{"CauseReadOnly", store.CauseReadOnly},
+		{"CauseLoading", store.CauseLoading},
+		{"CauseMasterDown", store.CauseMasterDown},
+		{"CauseOutOfMemory", store.CauseOutOfMemory},
+		{"CauseNoReplicas", store.CauseNoReplicas},
+		{"CauseMisconf", store.CauseMisconf},
+		{"CauseBusy", store.CauseBusy},
+		{"CauseMaxClients", store.CauseMaxClients},
+		{"CauseCluster", store.CauseCluster},
+		{"CauseProtocol", store.CauseProtocol},
+		{"CauseMalformed", store.CauseMalformed},
+		{"CauseCanceled", store.CauseCanceled},
+		{"CauseOther", store.CauseOther},
+	},
+}
