@@ -157,8 +157,10 @@ func TestFailuresAreRepeatedToADuplicate(t *testing.T) {
 	want := store.Reply{
 		Outcome: store.Applied,
 		Writes: []store.WriteResult{
-			poisoned, poisoned, poisoned, poisoned, poisoned, {Status: store.Refused, Total: 4},
-			{Status: store.Unexpiring, Total: 1}, {Status: store.Written, Total: 1},
+			poisoned, poisoned, poisoned, poisoned, poisoned,
+			{Status: store.Refused, Total: 4},
+			{Status: store.Unexpiring, Total: 1},
+			{Status: store.Written, Total: 1},
 		},
 		Reads: []int64{store.Invalid, store.Invalid},
 	}
