@@ -27,7 +27,6 @@ type group struct {
 // A field is one setting.
 type field struct {
 	Name string // of the struct's field
-	Key  string // in prose and in the design document
 	Env  string // after the prefix
 	Type string // "uint64", "int", "time.Duration", "bool", "string", "[]string" or "Overrides"
 	Doc  string // full sentences that begin with a verb: the name is put before it
@@ -38,6 +37,7 @@ type field struct {
 	From       string // derived when zero: from this field, which stands above it
 	Derive     string // a Go expression over c
 	DeriveText string // the same for people
+	Usual      string // what it becomes when nothing is set
 
 	Off      bool  // zero is accepted, and means off
 	Required bool  // there is no default, and New needs a value
@@ -79,7 +79,7 @@ func (f field) Bounds() string {
 	case "uint64":
 		return "0 … 18446744073709551615"
 	case "bool":
-		return "true or false, or 1, t, 0, f"
+		return "true, false, 1, 0, t or f"
 	case "Overrides":
 		return "limits 0 … 18446744073709551615"
 	case "string":
@@ -98,23 +98,6 @@ func (f field) Bounds() string {
 		text += ", or 0 for off"
 	}
 	return text
-}
-
-// Form says how the variable's value is written.
-func (f field) Form() string {
-	switch f.Type {
-	case "bool":
-		return "what strconv.ParseBool accepts"
-	case "string":
-		return ""
-	case "[]string":
-		return "separated by commas"
-	case "Overrides":
-		return "key=limit,…"
-	case "time.Duration":
-		return "a number of " + unitName(f.Unit) + " exact to the nanosecond, or a Go duration such as 90s or 1m30s"
-	}
-	return "a whole number in decimal digits"
 }
 
 // DefaultText is the default for people.

@@ -59,15 +59,15 @@ var metricsTable = metricTable{
 			Help:    "Time from sending a batch to its reply or its failure.",
 		},
 		{
-			Name: "pipeline_size", Field: "pipelineSize", Kind: "histogram", Form: named, Unit: "counters",
+			Name: "pipeline_size", Field: "pipelineSize", Kind: "histogram", Form: named, Unit: "entities",
 			Labels:  []label{operations},
 			Buckets: []string{"1", "10", "50", "100", "500", "1000", "2000", "5000", "10000", "20000", "50000"},
-			Help:    "Counters written and counters read in one batch.",
+			Help:    "Entities in one batch that carry units (write), and that ask for a read (read).",
 		},
 		{
 			Name: "records_total", Field: "records", Kind: "counter", Form: crossed, Unit: "counters",
 			Labels: []label{operations, perPartition},
-			Help:   "Counters written and read in acknowledged batches.",
+			Help:   "Counters written and counters read in acknowledged batches.",
 		},
 		{
 			Name: "batch_retries_total", Field: "batchRetries", Kind: "counter", Form: partition, Unit: "attempts",

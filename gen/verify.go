@@ -31,7 +31,7 @@ func verifyConfig(c config) error {
 		if !envName.MatchString(f.Env) {
 			fail("variable %q: not a name", f.Env)
 		}
-		for _, name := range []string{f.Name, f.Env, f.Key} {
+		for _, name := range []string{f.Name, f.Env} {
 			if name == "" || seen[name] {
 				fail("%q is empty or used twice", name)
 			}
@@ -48,15 +48,15 @@ func verifyConfig(c config) error {
 		if f.Numeric() && f.Min >= f.Max {
 			fail("bounds %d … %d", f.Min, f.Max)
 		}
-		if f.From != "" && (!seen[f.From] || f.Derive == "" || f.DeriveText == "" || f.Default != "") {
-			fail("derives from %q, which must stand above it, and needs an expression, a text and no default", f.From)
+		if f.From != "" && (!seen[f.From] || f.Derive == "" || f.DeriveText == "" || f.Usual == "" || f.Default != "") {
+			fail("derives from %q, which must stand above it, and needs an expression, texts and no default", f.From)
 		}
 		if f.Numeric() && f.From == "" && !f.Off {
 			if n := f.defaultNumber(); n < f.Min || n > f.Max {
 				fail("default %q is outside %s", f.Default, f.Bounds())
 			}
 		}
-		seen[f.Name], seen[f.Env], seen[f.Key] = true, true, true
+		seen[f.Name], seen[f.Env] = true, true
 	}
 	for _, r := range c.Relations {
 		if !seen[r.Left] || !seen[r.Right] || r.Mul < 1 || r.Div < 1 || !slices.Contains(relationOps, r.Op) || r.Why == "" {

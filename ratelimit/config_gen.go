@@ -64,7 +64,7 @@ type Config struct {
 	// offered twice its limit for ever is then locked out until it slows
 	// down; without it, it gets its limit.
 	//
-	// Default false; accepted true or false, or 1, t, 0, f; variable
+	// Default false; accepted true, false, 1, 0, t or f; variable
 	// COUNT_LIMITED.
 	CountLimited bool `env:"COUNT_LIMITED"`
 
@@ -72,7 +72,7 @@ type Config struct {
 	// units are below the threshold. Without it, first contact is allowed
 	// whatever it asks, except at a threshold of 0.
 	//
-	// Default false; accepted true or false, or 1, t, 0, f; variable
+	// Default false; accepted true, false, 1, 0, t or f; variable
 	// STRICT_FIRST_CONTACT.
 	StrictFirstContact bool `env:"STRICT_FIRST_CONTACT"`
 
@@ -80,7 +80,7 @@ type Config struct {
 	// allows everything; the decision and a metric tell what enforcement
 	// would have said.
 	//
-	// Default false; accepted true or false, or 1, t, 0, f; variable DRY_RUN.
+	// Default false; accepted true, false, 1, 0, t or f; variable DRY_RUN.
 	DryRun bool `env:"DRY_RUN"`
 
 	// LocalCacheMaxEntries is how many entities this process remembers. Above
@@ -291,15 +291,15 @@ var configFields = [fieldCount]configField{
 	},
 	fieldCountLimited: {
 		name: "CountLimited", env: "COUNT_LIMITED",
-		bounds: "true or false, or 1, t, 0, f", value: func(c *Config) any { return c.CountLimited },
+		bounds: "true, false, 1, 0, t or f", value: func(c *Config) any { return c.CountLimited },
 	},
 	fieldStrictFirstContact: {
 		name: "StrictFirstContact", env: "STRICT_FIRST_CONTACT",
-		bounds: "true or false, or 1, t, 0, f", value: func(c *Config) any { return c.StrictFirstContact },
+		bounds: "true, false, 1, 0, t or f", value: func(c *Config) any { return c.StrictFirstContact },
 	},
 	fieldDryRun: {
 		name: "DryRun", env: "DRY_RUN",
-		bounds: "true or false, or 1, t, 0, f", value: func(c *Config) any { return c.DryRun },
+		bounds: "true, false, 1, 0, t or f", value: func(c *Config) any { return c.DryRun },
 	},
 	fieldLocalCacheMaxEntries: {
 		name: "LocalCacheMaxEntries", env: "LOCAL_CACHE_MAX_ENTRIES",

@@ -50,12 +50,12 @@ type limiterMetrics struct {
 	// pipeline_ms (milliseconds). Time from sending a batch to its reply or
 	// its failure.
 	pipelineMS []*metrics.PrometheusHistogram // by partition
-	// pipeline_size (counters). Counters written and counters read in one
-	// batch.
+	// pipeline_size (entities). Entities in one batch that carry units
+	// (write), and that ask for a read (read).
 	pipelineSizeWrite *metrics.PrometheusHistogram
 	pipelineSizeRead  *metrics.PrometheusHistogram
-	// records_total (counters). Counters written and read in acknowledged
-	// batches.
+	// records_total (counters). Counters written and counters read in
+	// acknowledged batches.
 	recordsWrite []*metrics.Counter // by partition
 	recordsRead  []*metrics.Counter // by partition
 	// batch_retries_total (attempts). Batches sent again because an attempt
