@@ -160,7 +160,7 @@ func parseTCP(u *url.URL) (Target, error) {
 	case host == "":
 		return Target{}, errors.New("no host")
 	case strings.Contains(host, ":") && u.Host[0] != '[':
-		return Target{}, errors.New("an IPv6 host without brackets")
+		return Target{}, errors.New("a ':' in the host (an IPv6 address takes brackets)")
 	case !printable(host):
 		return Target{}, errors.New("a host with control characters or spaces")
 	case err != nil || n < 1 || n > math.MaxUint16:

@@ -124,7 +124,7 @@ func TestParseRejects(t *testing.T) {
 		"redis://u:12/34@h:6379/0":  "database",
 		"redis://u:12?34@h:6379/0":  "parameters",
 		"redis://u:12#34@h:6379/0":  "'#'",
-		"redis://h:6379,redis://h2": "database",
+		"redis://h:6379,redis://h2": "brackets",
 	} {
 		_, err := Parse(element)
 		if reason == "" {
