@@ -1,0 +1,195 @@
+package main
+
+// This file is the backend on Redis servers.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+
+	"github.com/hanzoai/limiters/internal/redisurl"
+	"github.com/hanzoai/limiters/lua"
+	"github.com/hanzoai/limiters/ratelimit"
+)
+
+// readTimeout bounds each command that reads counts back or deletes them. They are
+// the bench's own and need not be quick.
+const readTimeout = 30 * time.Second
+
+// servers is one Redis for each partition.
+type servers struct {
+	targets []redisurl.Target
+	meter   meter
+	pools   []*redis.Pool // of all nodes
+	own     []redis.Conn  // the bench's own, one to each server
+}
+
+// newServers returns the backend on these servers, once it has connected to each.
+func newServers(targets []redisurl.Target) (*servers, error) {
+	s := &servers{targets: targets, own: make([]redis.Conn, len(targets))}
+	var errs []error
+	for i, target := range targets {
+		var err error
+		if s.own[i], err = s.connect(target); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(append(errs, s.close())...)
+	}
+	return s, nil
+}
+
+func (s *servers) kind() string { return "redis" }
+
+func (s *servers) partitions() int { return len(s.targets) }
+
+// options gives a node connections of its own, whose bytes are counted.
+func (s *servers) options(config ratelimit.Config) ([]ratelimit.Option, error) {
+	pools := make([]ratelimit.Pool, len(s.targets))
+	for i, target := range s.targets {
+		pools[i] = ratelimit.Pool{Name: target.Name, Pool: &redis.Pool{
+			MaxIdle:   2,
+			MaxActive: 2,
+			DialContext: func(ctx context.Context) (redis.Conn, error) {
+				return s.dialNode(ctx, target, config)
+			},
+		}}
+		s.pools = append(s.pools, pools[i].Pool)
+	}
+	return []ratelimit.Option{ratelimit.WithPools(pools...)}, nil
+}
+
+func (s *servers) bytes() (sent, received uint64) {
+	return s.meter.sent.Load(), s.meter.received.Load()
+}
+
+// read asks every server, for it cannot know which one owns a key.
+func (s *servers) read(keys []string, totals []uint64) error {
+	arguments := make([]any, len(keys))
+	for i, key := range keys {
+		arguments[i] = key
+	}
+	return s.each(func(conn redis.Conn) error {
+		values, err := redis.Values(conn.Do("MGET", arguments...))
+		if err != nil {
+			return err
+		}
+		for i, value := range values {
+			if value == nil {
+				continue
+			}
+			total, err := redis.Uint64(value, nil)
+			if err != nil {
+				return fmt.Errorf("%s holds no valid count: %w", keys[i], err)
+			}
+			totals[i] += total
+		}
+		return nil
+	})
+}
+
+// clean deletes the keys under a prefix, which is a run's own.
+func (s *servers) clean(prefix string) error {
+	pattern := strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(prefix) + ":*"
+	return s.each(func(conn redis.Conn) error {
+		for cursor := "0"; ; {
+			var keys []any
+			reply, err := redis.Values(conn.Do("SCAN", cursor, "MATCH", pattern, "COUNT", 1000))
+			if err == nil {
+				_, err = redis.Scan(reply, &cursor, &keys)
+			}
+			if err == nil && len(keys) > 0 {
+				_, err = conn.Do("UNLINK", keys...)
+			}
+			if err != nil {
+				return fmt.Errorf("deleting the run's keys: %w", err)
+			}
+			if cursor == "0" {
+				return nil
+			}
+		}
+	})
+}
+
+func (s *servers) close() error {
+	var errs []error
+	for _, pool := range s.pools {
+		errs = append(errs, pool.Close())
+	}
+	for _, conn := range s.own {
+		if conn != nil {
+			errs = append(errs, conn.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// each does something on the bench's own connection to every server.
+func (s *servers) each(do func(conn redis.Conn) error) error {
+	for i, target := range s.targets {
+		if s.own[i] == nil {
+			conn, err := s.connect(target)
+			if err != nil {
+				return err
+			}
+			s.own[i] = conn
+		}
+		if err := do(s.own[i]); err != nil {
+			return fmt.Errorf("%v: %w", target, err)
+		}
+	}
+	return nil
+}
+
+// connect makes a connection whose bytes nobody counts.
+func (s *servers) connect(target redisurl.Target) (redis.Conn, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
+	defer cancel()
+	conn, err := dial(ctx, target, new(net.Dialer).DialContext, readTimeout, readTimeout, readTimeout)
+	if err != nil {
+		return nil, fmt.Errorf("%v: %w", target, err)
+	}
+	return conn, nil
+}
+
+// dial connects to a server and logs in. Dialling, each reply and each request are
+// bounded by timeouts.
+func dial(ctx context.Context, target redisurl.Target, connect dialFunc, connecting, reply, request time.Duration) (redis.Conn, error) {
+	return redis.DialContext(ctx, target.Network, target.Address,
+		redis.DialContextFunc(connect),
+		redis.DialUseTLS(target.TLS),
+		redis.DialTLSHandshakeTimeout(connecting),
+		redis.DialUsername(target.User),
+		redis.DialPassword(target.Password),
+		redis.DialDatabase(target.DB),
+		redis.DialReadTimeout(reply),
+		redis.DialWriteTimeout(request),
+	)
+}
+
+// A dialFunc makes the transport of a connection.
+type dialFunc func(ctx context.Context, network, address string) (net.Conn, error)
+
+// dialNode connects as the library does when it is given URLs, the loading of the
+// script included, and counts the bytes.
+func (s *servers) dialNode(ctx context.Context, target redisurl.Target, config ratelimit.Config) (redis.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, config.ConnectTimeout)
+	defer cancel()
+	reply := max(config.GlobalReadTimeout, config.GlobalWriteTimeout)
+	conn, err := dial(ctx, target, s.meter.dial, config.ConnectTimeout, reply, config.GlobalWriteTimeout)
+	if err != nil {
+		return nil, err
+	}
+	// A server that refuses is sent the script with the first batch.
+	if _, err := conn.Do("SCRIPT", "LOAD", lua.Source); err != nil && conn.Err() != nil {
+		conn.Close()
+		return nil, err
+	}
+	return conn, nil
+}

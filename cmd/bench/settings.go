@@ -1,0 +1,72 @@
+package main
+
+// This file makes the limiters' configuration from the flags or the environment.
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/hanzoai/limiters/ratelimit"
+)
+
+// keptAfterRun is how long the counts outlive a run, to be read back and looked at.
+const keptAfterRun = 2 * time.Minute
+
+// patience is the least read and write timeout with which the bench runs by its
+// own configuration: the load takes every core, and a reply that waits for one is
+// not a network that hangs.
+const patience = 2 * time.Second
+
+// settings returns the limiters' configuration: the library's defaults or the
+// environment's, changed by the flags that were given, and kept apart from other
+// users of the servers. RedisURLs is empty if the embedded server is to be used.
+func settings(o *options) (ratelimit.Config, error) {
+	config := ratelimit.DefaultConfig()
+	if o.env {
+		var err error
+		if config, err = ratelimit.ConfigFromEnv(); err != nil {
+			return config, err
+		}
+	}
+	given := func(name string) bool { return !o.env || o.set[name] }
+	if given("threshold") {
+		config.GlobalThreshold = o.threshold
+	}
+	if given("window") {
+		config.WindowInterval = o.window
+	}
+	if given("tick") {
+		config.TickInterval = o.tick
+	}
+	if given("redis") {
+		config.RedisURLs = o.redis
+	}
+	if !o.env {
+		config.GlobalReadTimeout, config.GlobalWriteTimeout, config.ConnectTimeout = patience, patience, patience
+		config.TierScanIntervalTicks = 5
+	}
+	config.RedisKeyPrefix += ":bench-" + randomName()
+	kept := o.duration + o.closing + keptAfterRun
+	config.GlobalCacheTTL = max(config.Resolved().GlobalCacheTTL, kept.Truncate(time.Second))
+	return config, nil
+}
+
+// randomName tells one run's keys from another's.
+func randomName() string {
+	var b [6]byte
+	rand.Read(b[:])
+	return hex.EncodeToString(b[:])
+}
+
+// writeSettings prints the configuration, secrets masked.
+func writeSettings(w io.Writer, config ratelimit.Config) {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, s := range config.Settings() {
+		fmt.Fprintf(table, "%s\t%s\t%s\n", s.Env, s.Value, s.Field)
+	}
+	_ = table.Flush()
+}
