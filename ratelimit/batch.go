@@ -1,0 +1,120 @@
+package ratelimit
+
+// This file turns what entries have to say into a batch.
+
+import (
+	"time"
+
+	"github.com/hanzoai/limiters/ratelimit/store"
+)
+
+// A batch is one numbered message to a partition: the store's form of it, and
+// which entries it speaks for. Its buffers are reused by the batches that follow.
+type batch struct {
+	store.Batch
+	items []item
+	epoch int64 // the latest of its items'
+
+	keys          []byte // the text of all counter keys
+	writes, reads []span // where each key is in keys
+}
+
+// A span is a part of a batch's keys.
+type span struct{ from, to int }
+
+// An item is what a batch says for one entry: the units of two epochs, and whether
+// it asks for both counters.
+type item struct {
+	entry *entry
+	epoch int64     // that of the second unit count
+	units [2]uint64 // of the epoch before, and of epoch
+	read  bool
+	at    [2]int // index in Writes where there are units, else in Reads if read
+}
+
+// resetLocked empties the batch.
+func (b *batch) reset() {
+	clear(b.items) // lets go of the entries
+	b.items = b.items[:0]
+	b.Writes, b.Reads = b.Writes[:0], b.Reads[:0]
+	b.keys, b.writes, b.reads = b.keys[:0], b.writes[:0], b.reads[:0]
+	b.Retry = false
+}
+
+// addLocked moves the entry's unsent units into the batch, and asks for its
+// counters if read. It requires the lock of e's shard.
+func (b *batch) addLocked(e *entry, read bool, prefix string, ttl time.Duration) {
+	it := item{entry: e, epoch: e.epoch, read: read}
+	for i := range e.slots {
+		it.units[i], e.slots[i].unsent = e.slots[i].unsent, 0
+		if it.units[i] == 0 && !read {
+			continue
+		}
+		from := len(b.keys)
+		b.keys = appendCounterKey(b.keys, prefix, e.key, e.epoch-1+int64(i))
+		key := span{from, len(b.keys)}
+		if it.units[i] > 0 {
+			it.at[i] = len(b.Writes)
+			b.writes = append(b.writes, key)
+			b.Writes = append(b.Writes, store.Write{Delta: it.units[i], TTL: ttl})
+		} else {
+			it.at[i] = len(b.reads)
+			b.reads = append(b.reads, key)
+		}
+	}
+	if len(b.items) == 0 || it.epoch > b.epoch {
+		b.epoch = it.epoch
+	}
+	b.items = append(b.items, it)
+	e.inFlight = true
+}
+
+// finish gives the batch its keys: one string holds them all.
+func (b *batch) finish() {
+	keys := string(b.keys)
+	for i, at := range b.writes {
+		b.Writes[i].Key = keys[at.from:at.to]
+	}
+	for _, at := range b.reads {
+		b.Reads = append(b.Reads, keys[at.from:at.to])
+	}
+}
+
+// unreadable reports whether no read at an epoch can see any of the batch's.
+func (b *batch) unreadable(epoch int64) bool {
+	return epoch >= b.epoch+2 || epoch <= b.epoch-2
+}
+
+// answeredBy reports whether a reply has the batch's number and shape.
+func (b *batch) answeredBy(r *store.Reply) bool {
+	if r.Number != b.Number || len(r.Writes) != len(b.Writes) || len(r.Reads) != len(b.Reads) {
+		return false
+	}
+	last := store.Unexpiring
+	switch r.Outcome {
+	case store.Applied, store.Duplicate:
+	case store.Orphan, store.BadSequence:
+		last = store.Skipped
+	default:
+		return false
+	}
+	for _, w := range r.Writes {
+		if w.Status > last || w.Total > store.MaxUnits {
+			return false
+		}
+	}
+	for _, total := range r.Reads {
+		if total > store.MaxUnits {
+			return false
+		}
+	}
+	return true
+}
+
+// units returns how many units the batch carries.
+func (b *batch) units() (n uint64) {
+	for i := range b.items {
+		n += b.items[i].units[0] + b.items[i].units[1]
+	}
+	return n
+}

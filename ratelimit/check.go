@@ -1,0 +1,196 @@
+package ratelimit
+
+// This file is the decision (docs/design.md, the decision): what Check does, from
+// the key to the answer, without leaving this process.
+
+import (
+	"math"
+	"time"
+
+	"github.com/hanzoai/limiters/ratelimit/store"
+)
+
+// Check decides whether n units of the entity named key may pass now, and counts
+// them if so. With n = 0 it only looks, as [Limiter.Peek] does. Any key is a key,
+// the empty one included; n is taken as at most 2^53 − 1.
+//
+// The first request for a key that this node does not know is allowed, whatever n
+// is, unless the threshold is 0 or Config.StrictFirstContact is set. A request
+// that would bring the level to the threshold or above is limited, and counted
+// only with Config.CountLimited. Check does no I/O, allocates nothing for a key it
+// knows, and is safe for concurrent use, during and after Close too.
+func (l *Limiter) Check(key string, n uint64) Decision {
+	r := l.read()
+	var d Decision
+	l.decide(&d, key, request{units: n, epoch: r.epoch}, r)
+	return d
+}
+
+// Allow reports whether one unit of the entity may pass: Check(key, 1).Allowed().
+func (l *Limiter) Allow(key string) bool {
+	return l.Check(key, 1).Allowed()
+}
+
+// Peek decides about a request of no units: it tells the entity's level and
+// whether it is limited now, and records nothing. A key that this node does not
+// know is allowed (unless its threshold is 0) and stays unknown.
+func (l *Limiter) Peek(key string) Decision {
+	return l.Check(key, 0)
+}
+
+// CheckAt decides now, as [Limiter.Check] does, about units that occurred at t,
+// and counts them in the epoch of t. Units of an epoch before the previous one are
+// counted and at once dropped as stale; a t ahead of the clock counts as now.
+func (l *Limiter) CheckAt(key string, n uint64, t time.Time) Decision {
+	r := l.read()
+	var d Decision
+	l.decide(&d, key, request{units: n, epoch: l.epochOf(t, r)}, r)
+	return d
+}
+
+// CheckCustom is [Limiter.Check] for keys that have a threshold of their own, from
+// an override or the resolver. For any other key it answers not applicable, and
+// leaves no trace.
+func (l *Limiter) CheckCustom(key string, n uint64) Decision {
+	threshold, custom := l.thresholds.resolve(l.thresholds.current.Load(), key)
+	if !custom {
+		return Decision{verdict: VerdictNotApplicable, dryRun: l.dryRun, threshold: threshold, units: n}
+	}
+	r := l.read()
+	var d Decision
+	l.decide(&d, key, request{units: n, epoch: r.epoch, resolved: true, threshold: threshold, custom: true}, r)
+	return d
+}
+
+// IsCustomKey reports whether the key has a threshold of its own, from an override
+// or the resolver.
+func (l *Limiter) IsCustomKey(key string) bool {
+	_, custom := l.thresholds.resolve(l.thresholds.current.Load(), key)
+	return custom
+}
+
+// A request is what a check is asked.
+type request struct {
+	units     uint64
+	epoch     int64 // to count in
+	resolved  bool  // threshold and custom are known
+	custom    bool
+	threshold uint64
+}
+
+// read makes the one reading of the clock that a decision needs.
+func (l *Limiter) read() reading {
+	var r reading
+	r.wall, r.mono = l.clock.Now()
+	r.epoch, r.into = epochAt(r.wall, l.window)
+	return r
+}
+
+// epochOf returns the epoch to count in for a time: that of the reading for times
+// ahead of it, and some epoch no entry holds for times that int64 cannot.
+func (l *Limiter) epochOf(t time.Time, r reading) int64 {
+	if !t.Before(time.Unix(0, r.wall)) {
+		return r.epoch
+	}
+	if t.Before(time.Unix(0, math.MinInt64)) {
+		return math.MinInt64
+	}
+	epoch, _ := epochAt(t.UnixNano(), l.window)
+	return epoch
+}
+
+// decide answers q about key into d, which is zero. It counts what it allows and
+// queues the entity if there is something to say or to ask.
+func (l *Limiter) decide(d *Decision, key string, q request, r reading) {
+	overrides := l.thresholds.current.Load()
+	if !q.resolved && l.thresholds.resolver != nil {
+		q.threshold, q.custom = l.thresholds.resolve(overrides, key)
+		q.resolved = true
+	}
+	name := representation(key, l.maxKeyBytes)
+	s, home := l.table.shardOf(name)
+
+	s.mu.Lock()
+	e := s.findLocked(name, r)
+	switch {
+	case q.resolved && e != nil:
+		e.threshold, e.custom, e.generation = q.threshold, q.custom, 0
+	case e != nil && e.generation == overrides.generation:
+		q.threshold, q.custom = e.threshold, e.custom
+	case !q.resolved:
+		q.threshold, q.custom = l.thresholds.lookup(overrides, key)
+		if e != nil {
+			e.threshold, e.custom, e.generation = q.threshold, q.custom, overrides.generation
+		}
+	}
+	d.dryRun, d.custom, d.threshold, d.units = l.dryRun, q.custom, q.threshold, q.units
+	if e == nil {
+		l.firstContactLocked(d, s, home, name, q, r)
+		return
+	}
+
+	m := e.modelLocked(r, l.window)
+	d.level = m.level(q.threshold, 0) + float64(min(q.units, store.MaxUnits))
+	d.basis = BasisLocal
+	if e.synced && m.elapsed < 2*l.window {
+		d.basis = BasisFleet
+	}
+	if d.level >= float64(q.threshold) {
+		d.verdict = VerdictLimited
+		s.counts.limited++
+	} else {
+		s.counts.allowed++
+	}
+	counts := q.units > 0 && (d.verdict == VerdictAllowed || l.countLimited)
+	if counts {
+		s.recordLocked(e, q.epoch, q.units)
+		m.local = [2]float64{float64(e.slots[0].pending), float64(e.slots[1].pending)}
+	}
+	if !e.wantRead && e.needsReadLocked(d.level, r.mono, &l.constants) {
+		e.wantRead = true
+	}
+	if (counts || e.wantRead) && !s.closed {
+		if rank := e.rankLocked(d.level); !e.queued || rank > e.rank {
+			s.queueLocked(e, rank)
+		}
+	}
+	d.model = m
+	l.tidyUnlock(s, home, e, r)
+}
+
+// firstContactLocked answers about a key that the table does not hold, and adds an
+// entry for it if there is something to count. It unlocks the shard.
+func (l *Limiter) firstContactLocked(d *Decision, s *shard, home int, name string, q request, r reading) {
+	d.basis = BasisFirstContact
+	d.level = float64(min(q.units, store.MaxUnits))
+	d.model = model{window: l.window, into: r.into}
+	if q.threshold == 0 || l.strict && d.level >= float64(q.threshold) {
+		d.verdict = VerdictLimited
+		s.counts.limited++
+	} else {
+		s.counts.allowed++
+	}
+	if q.units == 0 || d.verdict == VerdictLimited && !l.countLimited {
+		s.mu.Unlock()
+		return
+	}
+	e := s.createLocked(name, r)
+	e.threshold, e.custom = q.threshold, q.custom
+	s.recordLocked(e, q.epoch, q.units)
+	d.model.local = [2]float64{float64(e.slots[0].pending), float64(e.slots[1].pending)}
+	if !s.closed {
+		s.queueLocked(e, e.rankLocked(d.level))
+	}
+	l.tidyUnlock(s, home, e, r)
+}
+
+// tidyUnlock unlocks the shard after a check of e, and brings the table back within
+// its bounds if the check revived or created an entry.
+func (l *Limiter) tidyUnlock(s *shard, home int, e *entry, r reading) {
+	full := !s.makeRoomLocked(e, r)
+	s.mu.Unlock()
+	if full {
+		l.table.makeRoom(home, e, r)
+	}
+	l.table.trim(l.partitions)
+}

@@ -1,0 +1,207 @@
+package ratelimit
+
+// This file ends a limiter without losing sight of a unit.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// closeAttempts is how often in a row Close lets a partition fail.
+const closeAttempts = 3
+
+// closing is how far Close has come.
+type closing struct {
+	once   sync.Once
+	onStop func()        // set before the first check; ends a driver's ticks
+	done   chan struct{} // closed when err is final
+
+	mu      sync.Mutex
+	started bool  // guarded by mu
+	err     error // immutable once done is closed
+}
+
+func (c *closing) begun() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.started
+}
+
+// A CloseError says what Close could not deliver, in units. They are counted as
+// dropped: Undelivered as closed, Unknown as unknown.
+type CloseError struct {
+	Undelivered uint64 // in no store: unsent, or refused whenever they were sent
+	Unknown     uint64 // sent, and perhaps applied, but never acknowledged
+}
+
+// Error returns both counts.
+func (e *CloseError) Error() string {
+	return fmt.Sprintf("ratelimit: closed with %d units undelivered and %d units of unknown fate", e.Undelivered, e.Unknown)
+}
+
+// Close ends the limiter: a Check that comes before is delivered or reported, one
+// that comes after is still limited by what this node knows but counts nothing for
+// the fleet. Close syncs what is left, gives a partition up when it failed three
+// times in a row, and returns at the latest when ctx ends; what is left then is
+// reported by a [*CloseError]. A reply that comes later still is ignored.
+//
+// The goroutines end within the connect and reply timeouts, then the connections
+// that New made are closed and the metrics unregistered; Close waits for that
+// too, within ctx. Close may be called again, and at once: every call waits for
+// the first one's result, or for its own ctx, whose error it then returns.
+func (l *Limiter) Close(ctx context.Context) error {
+	first := false
+	l.closing.once.Do(func() { first = true })
+	if first {
+		l.shutdown(ctx)
+	}
+	select {
+	case <-l.closing.done:
+		return l.closing.err
+	case <-ctx.Done():
+		select { // the result, if both are there
+		case <-l.closing.done:
+			return l.closing.err
+		default:
+			return fmt.Errorf("ratelimit: waiting for another Close: %w", ctx.Err())
+		}
+	}
+}
+
+// shutdown closes the limiter. It runs once.
+func (l *Limiter) shutdown(ctx context.Context) {
+	l.closing.mu.Lock()
+	l.closing.started = true
+	l.closing.mu.Unlock()
+	if l.closing.onStop != nil {
+		l.closing.onStop()
+	}
+	for i := range l.table.shards {
+		l.table.shards[i].close()
+	}
+
+	var drains sync.WaitGroup
+	for _, p := range l.partitions {
+		drains.Go(func() { p.drain(ctx) })
+	}
+	wait(ctx, &drains)
+	l.closing.err = l.settle()
+	close(l.stop)
+
+	var end sync.WaitGroup
+	end.Go(func() {
+		drains.Wait()
+		l.running.Wait()
+		l.housekeep()
+		if err := closeAll(l.stores); err != nil {
+			l.logger.Warn("ratelimit: closing a store", "scope", l.cfg.Scope, "error", err)
+		}
+		l.unregister()
+	})
+	wait(ctx, &end)
+	close(l.closing.done)
+}
+
+// wait waits for the group until ctx ends. A group that is done by then counts as
+// done even if ctx has ended before.
+func wait(ctx context.Context, group *sync.WaitGroup) {
+	done := make(chan struct{})
+	go func() { // ends with the group
+		group.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+}
+
+// close stops counting for the fleet, and queues every entry with unsent units.
+func (s *shard) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	for _, e := range s.entries {
+		if e.unsentLocked() {
+			s.queueLocked(e, rankWarm) // a rank that finds room
+		}
+	}
+}
+
+// drain ticks until the partition has nothing left, or made no headway three times
+// in a row, or ctx ends.
+func (p *partition) drain(ctx context.Context) {
+	select {
+	case <-p.turn:
+	case <-ctx.Done():
+		return
+	}
+	defer p.endTurn()
+	for failures := 0; failures < closeAttempts && ctx.Err() == nil; {
+		before := p.l.ledger.delivered.Load()
+		err := p.tick(ctx, rankIdle)
+		if err == nil && p.queue.len() == 0 {
+			return
+		}
+		if err == nil && p.l.ledger.delivered.Load() != before {
+			failures = 0
+			continue
+		}
+		if failures++; failures < closeAttempts {
+			pause(ctx, firstBackoff<<(failures-1))
+		}
+	}
+}
+
+// pause lets d pass, or ctx end.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// settle gives up all units that are not delivered: what a batch carries whose fate
+// is not known as unknown, everything else as closed.
+func (l *Limiter) settle() error {
+	var left CloseError
+	for _, p := range l.partitions {
+		p.mu.Lock()
+		if p.settled = true; p.carrying {
+			units := p.batch.units()
+			if p.batch.Retry || p.trying {
+				left.Unknown += units
+			} else {
+				left.Undelivered += units
+			}
+			p.abandonLocked(dropClosed)
+		}
+		p.mu.Unlock()
+	}
+	for i := range l.table.shards {
+		s := &l.table.shards[i]
+		s.mu.Lock()
+		for _, e := range s.entries {
+			left.Undelivered += s.dropUnsentLocked(e, dropClosed)
+		}
+		s.mu.Unlock()
+	}
+	if left == (CloseError{}) {
+		return nil
+	}
+	return &left
+}
+
+// closeAll closes what New made.
+func closeAll(stores []interface{ Close() error }) error {
+	var errs []error
+	for _, s := range stores {
+		errs = append(errs, s.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,150 @@
+package ratelimit
+
+// This file watches how a partition fares: for the metrics, and for the log, which
+// hears of changes only.
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/hanzoai/limiters/ratelimit/store"
+)
+
+// How long a partition waits before it connects again, after each failure twice as
+// long as before. The longest is below a second, so that ticks of a second never
+// wait.
+const (
+	firstBackoff = 100 * time.Millisecond
+	lastBackoff  = 800 * time.Millisecond
+)
+
+// noticeInterval is how often the log repeats that keys are poisoned or refused.
+const noticeInterval = 10 * time.Minute
+
+// health is what a partition's attempts taught. The partition's mu guards it.
+type health struct {
+	attempts, retries, replies uint64
+	writes, reads              uint64 // counters, in acknowledged batches
+	poisoned, refused          uint64 // writes
+	unexpiring                 uint64 // writes
+	transitions                [tiers][tiers]uint64
+	mismatches                 uint64 // replies that showed another window
+	deferred                   int    // entities that the last tick left for the next
+
+	up, tried   bool
+	lastSync    int64 // wall; 0 = never
+	downSince   int64 // mono
+	skew        time.Duration
+	otherWindow int64 // ms; the fleet's window if it is not ours, else 0
+	backoff     time.Duration
+	notBefore   int64 // mono; when to connect again
+	retriedOnce bool  // a batch was sent again at once since the last reply
+	noticed     [3]notice
+}
+
+// A notice is a log line that is repeated now and then while its cause lasts.
+type notice struct {
+	count uint64 // at the last line
+	at    int64  // mono of the last line
+}
+
+// A line is a log line that waits for a lock to be free.
+type line struct {
+	level slog.Level
+	text  string
+	attrs []slog.Attr
+}
+
+// sayLocked logs a line, about this partition, once p.mu is free.
+func (p *partition) sayLocked(level slog.Level, text string, attrs ...slog.Attr) {
+	attrs = append([]slog.Attr{slog.String("scope", p.l.cfg.Scope), slog.String("partition", p.name)}, attrs...)
+	p.lines = append(p.lines, line{level, text, attrs})
+}
+
+// retriedAtOnce reports whether a batch was sent again at once since the last
+// reply, and notes that one is now.
+func (h *health) retriedAtOnce() bool {
+	before := h.retriedOnce
+	h.retriedOnce = true
+	return before
+}
+
+// observeLocked counts an attempt that returned, and says what changed. It requires
+// p.mu.
+func (p *partition) observeLocked(err error, sent, now reading) {
+	h, m := &p.health, p.l.metrics
+	m.pipelineMS[p.index].Update(float64(elapsed(now.mono, sent.mono)) / 1e6)
+	if err != nil {
+		failure := asStoreError(err)
+		m.errorTotal(failure.Step, failure.Cause, p.index).Inc()
+		if failure.Fate == store.NotSent {
+			h.backoff = min(max(2*h.backoff, firstBackoff), lastBackoff)
+			h.notBefore = sent.mono + int64(h.backoff)
+		}
+		if h.up || !h.tried {
+			h.downSince = now.mono
+			p.sayLocked(slog.LevelWarn, "ratelimit: partition is down; deciding on what this node knows",
+				slog.String("step", failure.Step), slog.String("cause", failure.Cause), slog.Any("error", failure.Err))
+		}
+		h.up, h.tried = false, true
+		return
+	}
+	if h.tried && !h.up {
+		p.sayLocked(slog.LevelInfo, "ratelimit: partition is up again",
+			slog.Duration("after", time.Duration(elapsed(now.mono, h.downSince))))
+	}
+	h.up, h.tried = true, true
+	h.replies++
+	h.backoff, h.notBefore, h.retriedOnce = 0, 0, false
+	// Half the round trip has passed since the store read its clock.
+	h.skew = time.Duration(p.reply.Time*1000 - (sent.wall + (now.wall-sent.wall)/2))
+	m.pipelineSizeWrite.Update(float64(len(p.batch.Writes)))
+	m.pipelineSizeRead.Update(float64(len(p.batch.Reads)))
+	p.compareWindowLocked()
+}
+
+// compareWindowLocked says when another deployment works with another window under
+// the same prefix, and when that ends.
+func (p *partition) compareWindowLocked() {
+	h, ours := &p.health, p.batch.Window.Milliseconds()
+	theirs := p.reply.Window
+	if theirs == ours || theirs <= 0 {
+		theirs = 0
+	}
+	if theirs != 0 {
+		h.mismatches++
+	}
+	if theirs == h.otherWindow {
+		return
+	}
+	h.otherWindow = theirs
+	if theirs == 0 {
+		p.sayLocked(slog.LevelInfo, "ratelimit: the fleet's window is this limiter's again",
+			slog.Duration("window", p.batch.Window))
+		return
+	}
+	p.sayLocked(slog.LevelWarn, "ratelimit: another window is in use under this key prefix; the budget is split until they agree",
+		slog.String("prefix", p.prefix), slog.Duration("window", p.batch.Window),
+		slog.Duration("other_window", time.Duration(theirs)*time.Millisecond))
+}
+
+// noticeLocked logs counters that cannot be written, at most once in
+// noticeInterval each kind, with how many there were. It requires p.mu.
+func (p *partition) noticeLocked(now reading) {
+	h := &p.health
+	for i, n := range [...]struct {
+		count uint64
+		text  string
+	}{
+		{h.poisoned, "ratelimit: counters hold no valid count; their units are dropped"},
+		{h.refused, "ratelimit: the store refuses single counters; their units wait"},
+		{h.unexpiring, "ratelimit: the store refuses to let new counters expire"},
+	} {
+		last := &h.noticed[i]
+		if n.count == last.count || last.count > 0 && elapsed(now.mono, last.at) < int64(noticeInterval) {
+			continue
+		}
+		p.sayLocked(slog.LevelWarn, n.text, slog.Uint64("writes", n.count-last.count))
+		*last = notice{count: n.count, at: now.mono}
+	}
+}

@@ -1,0 +1,58 @@
+package ratelimit
+
+// This file accounts for units: each one counted is unsent, in flight, delivered,
+// or dropped for a named cause (docs/design.md, conservation).
+
+import "sync/atomic"
+
+// A dropCause says why units were given up.
+type dropCause uint8
+
+const (
+	dropStale    dropCause = iota // of an epoch that no read can see any more
+	dropPoisoned                  // for a counter that is none
+	dropOverflow                  // above 2^53 − 1, or evicted beyond the bound
+	dropClosed                    // left when Close ended
+	dropUnknown                   // sent, and never known to be applied or not
+	dropCauses
+)
+
+// A ledger holds what became of the units that the shards counted. It is safe for
+// concurrent use.
+type ledger struct {
+	delivered atomic.Uint64
+	dropped   [dropCauses]atomic.Uint64
+
+	// settled, if not nil, is told of every change: cause is dropCauses for
+	// delivered units. Tests set it before the first check. It is called under
+	// locks and must not call back.
+	settled func(key string, epoch int64, units uint64, cause dropCause)
+}
+
+func (g *ledger) deliver(e *entry, epoch int64, units uint64) {
+	g.delivered.Add(units)
+	g.tell(e, epoch, units, dropCauses)
+}
+
+func (g *ledger) drop(e *entry, epoch int64, units uint64, cause dropCause) {
+	if units == 0 {
+		return
+	}
+	g.dropped[cause].Add(units)
+	g.tell(e, epoch, units, cause)
+}
+
+func (g *ledger) tell(e *entry, epoch int64, units uint64, cause dropCause) {
+	if g.settled != nil {
+		g.settled(e.key, epoch, units, cause)
+	}
+}
+
+// settledUnits returns all units that are neither unsent nor in flight.
+func (g *ledger) settledUnits() uint64 {
+	n := g.delivered.Load()
+	for i := range g.dropped {
+		n += g.dropped[i].Load()
+	}
+	return n
+}

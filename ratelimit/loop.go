@@ -1,0 +1,133 @@
+package ratelimit
+
+// This file decides when ticks happen.
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+)
+
+// A driver is a clock that calls the ticks itself: while it advances, in the order
+// of time. A fake clock does, and so a limiter on one starts no goroutine.
+type driver interface {
+	Tick(interval time.Duration, f func()) (stop func())
+}
+
+// drive has the clock call this limiter's ticks until Close.
+func (l *Limiter) drive(d driver) {
+	var stops []func()
+	if hot := l.cfg.HotSyncInterval; hot > 0 {
+		stops = append(stops, d.Tick(hot, func() {
+			for _, p := range l.partitions {
+				p.tickIfFree(rankHot)
+			}
+		}))
+	}
+	stops = append(stops, d.Tick(l.cfg.TickInterval, func() {
+		for _, p := range l.partitions {
+			p.tickIfFree(rankIdle)
+		}
+		l.housekeep()
+	}))
+	l.closing.onStop = func() {
+		for _, stop := range stops {
+			stop()
+		}
+	}
+}
+
+// loop ticks once per interval until Close, at a random phase, so that the nodes
+// of a fleet do not meet at Redis. A tick that takes longer skips those it covers.
+func (p *partition) loop() {
+	tick := p.l.cfg.TickInterval
+	step := tick
+	if hot := p.l.cfg.HotSyncInterval; hot > 0 {
+		step = hot
+	}
+	if !p.l.pause(time.Duration(rand.Int64N(int64(tick)))) {
+		return
+	}
+	ticker := time.NewTicker(step)
+	defer ticker.Stop()
+	var since time.Duration
+	for {
+		select {
+		case <-p.l.stop:
+			return
+		case <-ticker.C:
+		}
+		if since += step; since < tick {
+			p.tickIfFree(rankHot)
+			continue
+		}
+		since = 0
+		p.tickIfFree(rankIdle)
+	}
+}
+
+// houseLoop keeps house once per tick until Close.
+func (l *Limiter) houseLoop() {
+	ticker := time.NewTicker(l.cfg.TickInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-l.stop:
+			return
+		case <-ticker.C:
+			l.housekeep()
+		}
+	}
+}
+
+// pause lets d pass; it reports false if Close ended it.
+func (l *Limiter) pause(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-l.stop:
+		return false
+	}
+}
+
+// tickIfFree ticks unless another tick is under way or the partition waits to
+// connect again.
+func (p *partition) tickIfFree(lowest rank) {
+	select {
+	case <-p.turn:
+	default:
+		return
+	}
+	defer p.endTurn()
+	if p.backsOff() {
+		return
+	}
+	before := p.l.read()
+	p.tick(context.Background(), lowest) // the error is in the metrics and the log
+	p.l.metrics.tickMS.Update(float64(elapsed(p.l.read().mono, before.mono)) / 1e6)
+}
+
+// syncOnce ticks once, after the tick under way.
+func (p *partition) syncOnce(ctx context.Context) error {
+	select {
+	case <-p.turn:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer p.endTurn()
+	return p.tick(ctx, rankIdle)
+}
+
+func (p *partition) endTurn() {
+	p.turn <- struct{}{}
+	p.l.table.trim(p.l.partitions)
+}
+
+func (p *partition) backsOff() bool {
+	now := p.l.read()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return now.mono < p.health.notBefore
+}

@@ -1,0 +1,274 @@
+package ratelimit
+
+// This file is the node's side of one partition: its tick, and the delivery of
+// batches exactly once.
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"sync"
+
+	"github.com/hanzoai/limiters/ratelimit/store"
+)
+
+// A partition is one store and what waits for it. At most one of its batches is
+// without an answer; that one is sent again, unchanged, before anything else.
+//
+// The tick under way holds turn. Lock order: turn, mu, a shard's lock, the queue's.
+type partition struct {
+	index  int         // immutable
+	name   string      // immutable
+	prefix string      // immutable; of its keys
+	store  store.Store // immutable
+	l      *Limiter    // immutable
+
+	queue queue
+	turn  chan struct{} // holds one value while nobody ticks
+
+	taken []*entry    // of the holder of turn
+	reply store.Reply // of the holder of turn
+
+	mu       sync.Mutex
+	batch    batch  // guarded by mu, but read freely by the holder of turn while carrying
+	carrying bool   // guarded by mu; batch has no answer yet
+	trying   bool   // guarded by mu; an attempt has not returned
+	settled  bool   // guarded by mu; Close has accounted for everything; replies are ignored
+	sequence string // guarded by mu
+	number   uint64 // guarded by mu; of the last batch under sequence
+	health   health // guarded by mu
+	lines    []line // guarded by mu; to be logged once it is free
+}
+
+var (
+	errWrongReply    = errors.New("the reply does not have the batch's number and shape")
+	errSequenceTaken = errors.New("ratelimit: every sequence key drawn is in use by another")
+)
+
+func newPartition(l *Limiter, index int, p Partition, limit int) *partition {
+	prefix := l.cfg.RedisKeyPrefix
+	if p.HashTag != "" {
+		prefix = "{" + p.HashTag + "}" + prefix
+	}
+	n := &partition{
+		index: index, name: p.Name, prefix: prefix, store: p.Store, l: l,
+		queue: queue{limit: limit}, turn: make(chan struct{}, 1),
+	}
+	n.turn <- struct{}{}
+	n.batch.WindowKey = windowKey(prefix)
+	n.batch.Window = l.cfg.WindowInterval
+	n.batch.SequenceTTL = sequenceTTL(l.cfg)
+	n.drawIdentityLocked()
+	return n
+}
+
+// drawIdentityLocked starts a new sequence of numbers, under 128 random bits.
+func (p *partition) drawIdentityLocked() {
+	var bits [16]byte
+	rand.Read(bits[:]) // never fails
+	p.sequence, p.number = sequenceKey(p.prefix, hex.EncodeToString(bits[:])), 0
+}
+
+// tick syncs what waits, entities of the lowest rank or above: the batch without
+// an answer first, then up to the partition's share of Config.MaxSyncKeysPerTick,
+// in scripts of at most Config.MaxKeysPerScript. It ends at the first batch that
+// stays without an answer, whose error it returns. It requires the turn.
+func (p *partition) tick(ctx context.Context, lowest rank) error {
+	if p.isCarrying() {
+		if err := p.deliver(ctx); err != nil {
+			return err
+		}
+	}
+	defer p.noteDeferred(lowest)
+	for budget := p.l.keysPerTick; budget > 0; {
+		p.taken = p.queue.pop(p.taken[:0], min(budget, p.l.cfg.MaxKeysPerScript), lowest)
+		if len(p.taken) == 0 {
+			break
+		}
+		budget -= len(p.taken)
+		encoded := p.encode()
+		clear(p.taken)
+		if !encoded {
+			continue
+		}
+		if err := p.deliver(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// noteDeferred notes how many entities a whole tick leaves in the queue.
+func (p *partition) noteDeferred(lowest rank) {
+	if lowest > rankIdle {
+		return
+	}
+	left := p.queue.len()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.health.deferred = left
+}
+
+func (p *partition) isCarrying() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.carrying
+}
+
+// encode makes the batch of the entries taken, and reports whether there is one.
+func (p *partition) encode() bool {
+	r := p.l.read()
+	base := expiryBase(p.l.cfg)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.settled {
+		return false
+	}
+	b := &p.batch
+	b.reset()
+	for _, e := range p.taken {
+		s, _ := p.l.table.shardOf(e.key)
+		s.mu.Lock()
+		if read, speaks := p.speaksLocked(s, e, r); speaks {
+			b.addLocked(e, read, p.prefix, expiryOf(e.key, base))
+		}
+		s.mu.Unlock()
+	}
+	if len(b.items) == 0 {
+		return false
+	}
+	b.finish()
+	p.number++
+	b.Sequence, b.Number = p.sequence, p.number
+	p.carrying = true
+	return true
+}
+
+// speaksLocked reports whether an entry taken from the queue has something to say
+// or to ask, and whether it asks for its counters: because a check wanted it, or
+// because it has units in a young epoch, when other nodes may still add to the
+// counter of the one before. It requires the shard's lock.
+func (p *partition) speaksLocked(s *shard, e *entry, r reading) (read, speaks bool) {
+	e.queued = false
+	if e.place == gone {
+		return false, false
+	}
+	s.advanceLocked(e, r.epoch)
+	unsent := e.unsentLocked()
+	if e.place == aside {
+		if !unsent && !e.inFlight {
+			s.forgetLocked(e)
+		}
+		return false, unsent
+	}
+	if e.synced {
+		p.l.metrics.syncStalenessMS.Update(float64(elapsed(e.usedAt, e.syncedAt)) / 1e6)
+	}
+	read = e.wantRead || unsent && !e.prevFinal
+	return read, read || unsent
+}
+
+// deliver sends the batch until it is answered or given up. After a connection
+// that the peer closed it tries once more at once; any other failure it returns,
+// and the batch stays what it is for the next tick.
+func (p *partition) deliver(ctx context.Context) error {
+	for try := 0; ; try++ {
+		sent := p.l.read()
+		if !p.begin(sent) {
+			return nil
+		}
+		err := p.store.Apply(ctx, &p.batch.Batch, &p.reply)
+		if err == nil && !p.batch.answeredBy(&p.reply) {
+			err = &store.Error{Step: store.StepDecode, Cause: store.CauseMalformed, Err: errWrongReply}
+		}
+		again := p.conclude(err, sent, p.l.read())
+		switch {
+		case !again:
+			return err
+		case try == 2 && err == nil:
+			return errSequenceTaken
+		case try == 2:
+			return err
+		}
+	}
+}
+
+// begin prepares an attempt at the batch. If no read can see its epochs any more,
+// or the limiter is closed, it gives the batch up and reports false.
+func (p *partition) begin(r reading) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.settled || !p.carrying {
+		return false
+	}
+	if p.batch.unreadable(r.epoch) {
+		p.abandonLocked(dropStale)
+		return false
+	}
+	p.trying = true
+	p.health.attempts++
+	if p.batch.Retry {
+		p.health.retries++
+	}
+	return true
+}
+
+// conclude accounts for an attempt that returned, and reports whether the batch
+// should be sent again at once.
+func (p *partition) conclude(err error, sent, now reading) (again bool) {
+	p.mu.Lock()
+	p.trying = false
+	if !p.settled {
+		p.observeLocked(err, sent, now)
+		again = p.concludeLocked(err, sent, now)
+		p.noticeLocked(now)
+	}
+	lines := p.lines
+	p.lines = nil
+	p.mu.Unlock()
+	for _, line := range lines {
+		p.l.logger.LogAttrs(context.Background(), line.level, line.text, line.attrs...)
+	}
+	return again
+}
+
+func (p *partition) concludeLocked(err error, sent, now reading) (again bool) {
+	if err != nil {
+		failure := asStoreError(err)
+		if failure.Fate == store.Unknown {
+			p.batch.Retry = true
+			return failure.Cause == store.CauseClosed && !p.health.retriedAtOnce()
+		}
+		return false
+	}
+	outcome := p.reply.Outcome
+	switch {
+	case outcome == store.Applied, outcome == store.Duplicate && p.batch.Retry:
+		p.acknowledgeLocked(sent, now)
+		return false
+	case outcome == store.Orphan:
+		p.abandonLocked(dropUnknown)
+		return false
+	}
+	// Somebody else writes to the sequence key: leave it, and send under a new one
+	// what no attempt can have applied.
+	if p.batch.Retry {
+		p.abandonLocked(dropUnknown)
+	}
+	p.drawIdentityLocked()
+	if p.carrying {
+		p.number++
+		p.batch.Sequence, p.batch.Number = p.sequence, p.number
+	}
+	return p.carrying
+}
+
+// asStoreError returns what is known about a failed attempt.
+func asStoreError(err error) *store.Error {
+	var failure *store.Error
+	if errors.As(err, &failure) {
+		return failure
+	}
+	return &store.Error{Fate: store.Unknown, Step: store.StepReply, Cause: store.CauseOther, Err: err}
+}

@@ -1,0 +1,145 @@
+package ratelimit
+
+// This file publishes what the limiter counted: at each tick, so that the hot path
+// pays nothing for metrics but a plain addition under a lock that it holds anyway.
+
+import (
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/VictoriaMetrics/metrics"
+)
+
+// A publisher keeps house: one housekeeper at a time.
+type publisher struct {
+	mu sync.Mutex // taken before a partition's mu and a shard's lock
+}
+
+// housekeep does what a tick does beside syncing: the scan, and the metrics.
+func (l *Limiter) housekeep() {
+	l.publisher.mu.Lock()
+	defer l.publisher.mu.Unlock()
+	r := l.read()
+	l.scanStep(r)
+	l.publish(r)
+}
+
+// publish brings the metrics up to date.
+func (l *Limiter) publish(r reading) {
+	m := l.metrics
+	settled := l.ledger.settledUnits() // before the counts, so that the difference is never negative
+	c := l.table.counts()
+	m.evalAllowed.Set(c.allowed)
+	m.evalLimited.Set(c.limited)
+	if l.dryRun {
+		m.dryRunLimited.Set(c.limited)
+	}
+	m.cacheHit.Set(c.hits)
+	m.cacheMiss.Set(c.misses)
+	m.cacheSyncQueued.Set(c.queued)
+	m.cacheSize.Set(float64(l.table.live.Load()))
+	for i, counter := range [evictCauses]*metrics.Counter{m.evictionSize, m.evictionExpired, m.evictionExplicit} {
+		counter.Set(c.evicted[i])
+	}
+	m.undeliveredUnits.Set(float64(c.units - settled))
+	for i, counter := range [dropCauses]*metrics.Counter{
+		m.droppedStale, m.droppedPoisoned, m.droppedOverflow, m.droppedClosed, m.droppedUnknown,
+	} {
+		counter.Set(l.ledger.dropped[i].Load())
+	}
+	m.windowSeconds.Set(l.cfg.WindowInterval.Seconds())
+	m.overridesLoaded.Set(float64(len(l.thresholds.current.Load().exact)))
+
+	var queued, deferred, mismatches uint64
+	var transitions [tiers][tiers]uint64
+	for _, p := range l.partitions {
+		queued += uint64(p.queue.len())
+		h := p.snapshot()
+		deferred += uint64(h.deferred)
+		mismatches += h.mismatches
+		for from := range h.transitions {
+			for to, n := range h.transitions[from] {
+				transitions[from][to] += n
+			}
+		}
+		m.recordsWrite[p.index].Set(h.writes)
+		m.recordsRead[p.index].Set(h.reads)
+		m.batchRetries[p.index].Set(h.retries)
+		m.clockSkewMS[p.index].Set(float64(h.skew) / float64(time.Millisecond))
+		up := 0.0
+		if h.up {
+			up = 1
+		}
+		m.partitionUp[p.index].Set(up)
+	}
+	m.pendingSyncSize.Set(float64(queued))
+	m.deferredSize.Set(float64(deferred))
+	m.windowMismatch.Set(mismatches)
+	for from := range transitions {
+		for to, n := range transitions[from] {
+			if counter := m.tierTransitions[from][to]; counter != nil {
+				counter.Set(n)
+			}
+		}
+	}
+}
+
+// publishTiers publishes what a whole scan counted.
+func (l *Limiter) publishTiers(counts [tiers]int) {
+	for tier, n := range counts {
+		l.metrics.syncTier[tier].Set(float64(n))
+	}
+}
+
+// snapshot returns the partition's health as it is now.
+func (p *partition) snapshot() health {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.health
+}
+
+// WritePrometheus writes the limiter's metrics, as of the last tick, in the text
+// format that Prometheus reads. docs/metrics.md lists them.
+func (l *Limiter) WritePrometheus(w io.Writer) {
+	l.metrics.set.WritePrometheus(w)
+}
+
+// openMetrics registers a limiter's metrics: with the caller's set, or with one of
+// its own, which package metrics then exposes with its others. unregister undoes it.
+func openMetrics(set *metrics.Set, scope string, partitions []string, logger *slog.Logger) (m *limiterMetrics, unregister func(), err error) {
+	if set != nil {
+		if m, err = newMetrics(set, scope, partitions); err != nil {
+			return nil, nil, err
+		}
+		return m, m.unregister, nil
+	}
+	set = metrics.NewSet()
+	if m, err = newMetrics(set, scope, partitions); err != nil {
+		return nil, nil, err
+	}
+	name := exposedName + `{scope="` + labelValue(scope) + `"}`
+	if !claim(name) {
+		logger.Warn("ratelimit: another limiter of this process has the same scope; "+
+			"this one's metrics are not exposed with those of package metrics", "scope", scope)
+		return m, m.unregister, nil
+	}
+	metrics.RegisterSet(set)
+	return m, func() {
+		metrics.UnregisterSet(set, false)
+		metrics.UnregisterMetric(name)
+		m.unregister()
+	}, nil
+}
+
+// exposedName is the metric by which a limiter claims its scope in the default set,
+// where a name can be registered once: no time series must be exposed twice.
+const exposedName = "global_rate_limiter_exposed"
+
+// claim registers a gauge that is 1, and reports false if it exists already.
+func claim(name string) (ok bool) {
+	defer func() { ok = recover() == nil }() // the set panics at a name it has
+	metrics.NewGauge(name, nil).Set(1)
+	return true
+}

@@ -1,0 +1,158 @@
+package ratelimit
+
+// This file is a partition's list of entities that have something to say.
+
+import "sync"
+
+// A rank orders the queue: a tick takes higher ranks first, each oldest first.
+type rank uint8
+
+const (
+	rankIdle rank = iota // pressure below 10 %
+	rankWarm             // from 10 % on
+	rankHot              // from 80 % on: taken between ticks too, if so configured
+	ranks
+)
+
+// A queue holds the entities of one partition that wait for a sync, each once, and
+// the evicted entries that are kept until their units are delivered. It is linked
+// through the entries, so that it takes no memory of its own.
+//
+// A full queue turns entities of the lowest rank away: their next check or the
+// scan queues them. Those of higher rank always find room, for the table bounds
+// them, and so do evicted entries, which have a bound of their own.
+//
+// Its lock is taken inside a shard's, never the other way round.
+type queue struct {
+	limit int // immutable; of waiting idle entities, and of evicted entries
+
+	mu      sync.Mutex
+	waiting [ranks]queueList // guarded by mu
+	evicted entryList        // guarded by mu; oldest first
+}
+
+// A queueList is linked by queuePrev and queueNext. The zero value is empty.
+type queueList struct {
+	front, back *entry
+	len         int
+}
+
+// push queues the entry at a rank and reports whether it found room. An entry that
+// waits already moves up if the rank is higher. It requires e's shard lock.
+func (q *queue) push(e *entry, r rank) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if e.inQueue {
+		if r <= e.queueRank {
+			return true
+		}
+		q.waiting[e.queueRank].remove(e)
+	} else if r == rankIdle && e.place != aside && q.lenLocked() >= q.limit {
+		return false
+	}
+	e.inQueue, e.queueRank = true, r
+	q.waiting[r].pushBack(e)
+	return true
+}
+
+// pop takes up to limit entries off the queue, those of the highest rank first and
+// none below lowest, and appends them to taken.
+func (q *queue) pop(taken []*entry, limit int, lowest rank) []*entry {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for r := int(ranks) - 1; r >= int(lowest); r-- {
+		for ; limit > 0 && q.waiting[r].len > 0; limit-- {
+			e := q.waiting[r].front
+			q.waiting[r].remove(e)
+			e.inQueue = false
+			taken = append(taken, e)
+		}
+	}
+	return taken
+}
+
+// remove takes the entry out of the queue if it waits there.
+func (q *queue) remove(e *entry) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if e.inQueue {
+		q.waiting[e.queueRank].remove(e)
+		e.inQueue = false
+	}
+}
+
+// len returns how many entities wait.
+func (q *queue) len() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.lenLocked()
+}
+
+func (q *queue) lenLocked() (n int) {
+	for i := range q.waiting {
+		n += q.waiting[i].len
+	}
+	return n
+}
+
+// keep adds an evicted entry to those kept, and reports whether they are too many
+// now. It requires e's shard lock.
+func (q *queue) keep(e *entry) (overfull bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !e.setAside {
+		e.setAside = true
+		q.evicted.pushBack(e)
+	}
+	return q.evicted.len > q.limit
+}
+
+// unkeep takes the entry out of those kept. It requires e's shard lock.
+func (q *queue) unkeep(e *entry) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if e.setAside {
+		e.setAside = false
+		q.evicted.remove(e)
+	}
+}
+
+// overflow takes the oldest evicted entry out of those kept if there are more than
+// the limit; nil otherwise.
+func (q *queue) overflow() *entry {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.evicted.len <= q.limit {
+		return nil
+	}
+	e := q.evicted.front
+	e.setAside = false
+	q.evicted.remove(e)
+	return e
+}
+
+func (l *queueList) pushBack(e *entry) {
+	e.queuePrev, e.queueNext = l.back, nil
+	if l.back == nil {
+		l.front = e
+	} else {
+		l.back.queueNext = e
+	}
+	l.back = e
+	l.len++
+}
+
+func (l *queueList) remove(e *entry) {
+	if e.queuePrev == nil {
+		l.front = e.queueNext
+	} else {
+		e.queuePrev.queueNext = e.queueNext
+	}
+	if e.queueNext == nil {
+		l.back = e.queuePrev
+	} else {
+		e.queueNext.queuePrev = e.queuePrev
+	}
+	e.queuePrev, e.queueNext = nil, nil
+	l.len--
+}

@@ -1,0 +1,160 @@
+package ratelimit
+
+// This file applies replies: it moves units from in flight to where they belong,
+// and makes the fleet's counts the entries' estimates.
+
+import (
+	"math"
+
+	"github.com/hanzoai/limiters/ratelimit/store"
+)
+
+// acknowledgeLocked applies the reply to the batch, which was sent at sent. It
+// requires p.mu and the turn.
+func (p *partition) acknowledgeLocked(sent, now reading) {
+	b := &p.batch
+	for i := range b.items {
+		it := &b.items[i]
+		s, _ := p.l.table.shardOf(it.entry.key)
+		s.mu.Lock()
+		it.entry.inFlight = false
+		s.advanceLocked(it.entry, now.epoch)
+		p.settleItemLocked(s, it, sent, now)
+		s.mu.Unlock()
+	}
+	p.carrying = false
+	p.health.writes += uint64(len(b.Writes))
+	p.health.reads += uint64(len(b.Reads))
+	p.health.lastSync = now.wall
+}
+
+// settleItemLocked accounts for an item's units and learns its totals. It requires
+// the lock of the entry's shard.
+func (p *partition) settleItemLocked(s *shard, it *item, sent, now reading) {
+	e := it.entry
+	before := e.modelLocked(now, p.l.window)
+	for i, units := range it.units {
+		epoch := it.epoch - 1 + int64(i)
+		slot := e.slotLocked(epoch)
+		total := store.Invalid
+		if units > 0 {
+			result := p.reply.Writes[it.at[i]]
+			p.settleUnitsLocked(e, slot, epoch, units, result.Status)
+			total = result.Total
+		} else if it.read {
+			total = p.reply.Reads[it.at[i]]
+		}
+		if slot != nil && total >= 0 {
+			slot.total = uint64(total)
+		}
+	}
+	if e.place == gone {
+		return
+	}
+	if e.place == aside {
+		p.keepOrForgetLocked(s, e)
+		return
+	}
+	known := e.synced
+	p.learnLocked(e, it, sent, now)
+	after := e.modelLocked(now, p.l.window)
+	level := after.level(e.threshold, 0)
+	if it.read && known && e.threshold > 0 {
+		drift := math.Abs(before.level(e.threshold, 0)-level) / float64(e.threshold)
+		p.l.metrics.estimateDrift.Update(drift)
+	}
+	e.pressure = pressureOf(level, e.threshold)
+	if tier := tierOf(e.pressure); tier != e.tier {
+		p.health.transitions[e.tier][tier]++
+		e.tier = tier
+	}
+	if e.unsentLocked() {
+		s.queueLocked(e, e.rankLocked(level))
+	}
+}
+
+// settleUnitsLocked accounts for the units that an item carried for one epoch, by
+// what became of the write. Delivered units leave pending, for the total contains
+// them; poisoned ones stay there until they age.
+func (p *partition) settleUnitsLocked(e *entry, slot *slot, epoch int64, units uint64, status store.Status) {
+	switch status {
+	case store.Written, store.Unexpiring:
+		p.l.ledger.deliver(e, epoch, units)
+		if slot != nil {
+			slot.acknowledgeLocked(units)
+		}
+		if status == store.Unexpiring {
+			p.health.unexpiring++
+		}
+	case store.Poisoned:
+		p.health.poisoned++
+		p.l.ledger.drop(e, epoch, units, dropPoisoned)
+	default: // refused
+		p.health.refused++
+		if slot == nil || e.place == gone {
+			p.l.ledger.drop(e, epoch, units, dropStale)
+			return
+		}
+		taken := min(units, store.MaxUnits-slot.unsent)
+		slot.unsent += taken
+		p.l.ledger.drop(e, epoch, units-taken, dropOverflow)
+	}
+}
+
+// learnLocked makes the entry's totals its estimate, as of the time the answered
+// attempt was sent.
+func (p *partition) learnLocked(e *entry, it *item, sent, now reading) {
+	at := sent
+	if ahead := e.epoch - sent.epoch; ahead < 0 || ahead > 1 {
+		at = now // the clock leapt meanwhile
+	}
+	m := e.modelLocked(at, p.l.window)
+	weight := 1 - float64(max(0, m.into))/float64(m.window)
+	e.estimate = m.fleet[0]*weight + m.fleet[1]
+	e.synced, e.syncedAt = true, sent.mono
+	if !it.read {
+		return
+	}
+	e.read, e.readAt, e.wantRead = true, sent.mono, false
+	e.prevFinal = e.epoch == it.epoch && e.epoch == sent.epoch && sent.into >= 2*p.l.constants.tick
+	if elapsed(sent.mono, e.bornAt) >= p.l.ttl {
+		e.bornAt = sent.mono
+	}
+}
+
+// keepOrForgetLocked ends an evicted entry whose units are all delivered, and
+// queues one that still has some.
+func (p *partition) keepOrForgetLocked(s *shard, e *entry) {
+	if !e.unsentLocked() {
+		s.forgetLocked(e)
+		return
+	}
+	s.keepLocked(e)
+}
+
+// abandonLocked gives the batch up: as unknown if any attempt may have been
+// applied, else for the cause. It requires p.mu.
+func (p *partition) abandonLocked(cause dropCause) {
+	if p.batch.Retry || p.trying {
+		cause = dropUnknown
+	}
+	for i := range p.batch.items {
+		it := &p.batch.items[i]
+		e := it.entry
+		s, _ := p.l.table.shardOf(e.key)
+		s.mu.Lock()
+		e.inFlight = false
+		for i, units := range it.units {
+			p.l.ledger.drop(e, it.epoch-1+int64(i), units, cause)
+		}
+		switch {
+		case e.place == gone:
+		case e.place == aside:
+			p.keepOrForgetLocked(s, e)
+		case e.wantRead || e.unsentLocked():
+			s.queueLocked(e, rankIdle)
+		}
+		s.mu.Unlock()
+	}
+	p.carrying = false
+}

@@ -1,0 +1,191 @@
+package ratelimit
+
+// This file is a part of the table: the entries whose keys hash to it, their lock,
+// and the counts of the checks made there.
+
+import "sync"
+
+// maxHits bounds an entry's credit with eviction: so many times it is passed over
+// without another look-up.
+const maxHits = 3
+
+// A shard holds a share of the entries. Its lock guards them and all its fields;
+// a check takes it once, decides, records, and lets it go, so that checks of one
+// entity happen one after the other. It is taken before a queue's lock.
+type shard struct {
+	mu      sync.Mutex
+	entries map[string]*entry // in the table and set aside
+	lists   [aside]entryList  // by place: fresh, main, guarded; oldest first
+	closed  bool              // nothing is counted for the fleet any more
+	counts  shardCounts
+
+	table *table // immutable
+
+	_ [64]byte // keeps two shards' locks out of one cache line
+}
+
+// shardCounts count what happened in a shard since the start.
+type shardCounts struct {
+	allowed, limited     uint64 // decisions, first contacts included
+	hits, misses, queued uint64 // look-ups that found an entry and not; pushes to a queue
+	units                uint64 // recorded for the fleet
+	evicted              [evictCauses]uint64
+}
+
+// An evictCause says why an entry left the table.
+type evictCause uint8
+
+const (
+	evictSize     evictCause = iota // to make room
+	evictExpired                    // idle for local_cache_idle_timeout
+	evictExplicit                   // Forget
+	evictCauses
+)
+
+// findLocked returns the table's entry for a key at a reading, advanced to its
+// epoch, nil if there is none. An entry set aside is revived; an entry idle for
+// too long is evicted first.
+func (s *shard) findLocked(key string, r reading) *entry {
+	e := s.entries[key]
+	if e == nil {
+		s.counts.misses++
+		return nil
+	}
+	if e.epoch != r.epoch {
+		s.advanceLocked(e, r.epoch)
+	}
+	if e.place != aside {
+		if elapsed(r.mono, e.usedAt) < s.table.idle {
+			s.counts.hits++
+			e.usedAt = r.mono
+			e.hits = min(e.hits+1, maxHits)
+			return e
+		}
+		s.evictLocked(e, evictExpired)
+	}
+	s.counts.misses++
+	if e.place != aside {
+		return nil
+	}
+	e.partition.queue.unkeep(e)
+	e.usedAt = r.mono
+	s.placeLocked(e, main)
+	return e
+}
+
+// createLocked adds an entry for a key that has none.
+func (s *shard) createLocked(key string, r reading) *entry {
+	e := &entry{
+		key: key, partition: s.table.owner(key), epoch: r.epoch,
+		bornAt: r.mono, usedAt: r.mono, wantRead: true,
+	}
+	s.entries[key] = e
+	s.placeLocked(e, fresh)
+	return e
+}
+
+// placeLocked puts an entry that is in no list into one of the shard's.
+func (s *shard) placeLocked(e *entry, p place) {
+	e.place = p
+	e.hits = 0
+	s.lists[p].pushBack(e)
+	s.table.live.Add(1)
+}
+
+// moveLocked moves an entry to the back of one of the shard's lists.
+func (s *shard) moveLocked(e *entry, p place) {
+	s.lists[e.place].remove(e)
+	e.place = p
+	s.lists[p].pushBack(e)
+}
+
+// evictLocked takes an entry out of the table. One with units that are not
+// delivered is set aside; the caller must then let [table.trim] see to its bound
+// once the shard's lock is free.
+func (s *shard) evictLocked(e *entry, cause evictCause) {
+	s.lists[e.place].remove(e)
+	s.table.live.Add(-1)
+	s.counts.evicted[cause]++
+	if !e.inFlight && !e.unsentLocked() {
+		s.forgetLocked(e)
+		return
+	}
+	e.place = aside
+	e.wantRead = false
+	s.keepLocked(e)
+}
+
+// keepLocked keeps an entry set aside until its units are delivered, and queues it
+// if some are unsent.
+func (s *shard) keepLocked(e *entry) {
+	if e.partition.queue.keep(e) {
+		s.table.overfull.Store(true)
+	}
+	if e.unsentLocked() {
+		s.queueLocked(e, rankIdle)
+	}
+}
+
+// forgetLocked ends an entry that is in none of the shard's lists.
+func (s *shard) forgetLocked(e *entry) {
+	e.place = gone
+	e.queued = false
+	e.partition.queue.unkeep(e)
+	e.partition.queue.remove(e)
+	delete(s.entries, e.key)
+}
+
+// queueLocked queues the entry for its partition's next tick, unless the queue is
+// full.
+func (s *shard) queueLocked(e *entry, r rank) {
+	if e.queued && r <= e.rank {
+		return
+	}
+	if !e.queued {
+		s.counts.queued++
+	}
+	e.queued = e.partition.queue.push(e, r) || e.queued
+	e.rank = r
+}
+
+// advanceLocked brings the entry to an epoch and drops what became stale.
+func (s *shard) advanceLocked(e *entry, epoch int64) {
+	was := e.epoch
+	stale := e.advanceLocked(epoch)
+	s.table.ledger.drop(e, was-1, stale[0], dropStale)
+	s.table.ledger.drop(e, was, stale[1], dropStale)
+}
+
+// recordLocked counts units of an entity in an epoch. Units of an epoch that the
+// entry does not hold are stale at once.
+func (s *shard) recordLocked(e *entry, epoch int64, units uint64) {
+	if !s.closed {
+		s.counts.units += units
+	}
+	slot := e.slotLocked(epoch)
+	switch {
+	case slot != nil:
+		s.table.ledger.drop(e, epoch, slot.recordLocked(units, !s.closed), dropOverflow)
+	case !s.closed:
+		s.table.ledger.drop(e, epoch, units, dropStale)
+	}
+}
+
+// dropUnsentLocked gives up all units that no batch carries and returns how many.
+func (s *shard) dropUnsentLocked(e *entry, cause dropCause) (units uint64) {
+	for i := range e.slots {
+		n := e.slots[i].unsent
+		e.slots[i].unsent = 0
+		s.table.ledger.drop(e, e.epoch-1+int64(i), n, cause)
+		units += n
+	}
+	return units
+}
+
+// limitedLocked reports whether the entity would be refused a single unit.
+func (s *shard) limitedLocked(e *entry, r reading) bool {
+	s.advanceLocked(e, r.epoch)
+	m := e.modelLocked(r, s.table.window)
+	level := m.level(e.threshold, 0)
+	return level > 0 && level+1 >= float64(e.threshold)
+}

@@ -1,0 +1,94 @@
+package ratelimit
+
+// This file tells a program how its limiter fares.
+
+import "time"
+
+// Stats is a snapshot of a limiter. Its parts are read one after the other while
+// work goes on; after Close they agree.
+type Stats struct {
+	Allowed, Limited uint64 // decisions; in a dry run what enforcement would have said
+
+	// Counted = Delivered + Undelivered + all of Dropped, in units.
+	Counted     uint64 // recorded for the fleet
+	Delivered   uint64 // acknowledged by a store
+	Undelivered uint64 // unsent or in flight
+	Dropped     Dropped
+
+	Entities   int        // in the local table
+	Tiers      [tiers]int // entities by [Tier], counted at the last scan
+	Overrides  int        // in force
+	Queued     int        // entities that wait for a sync
+	Deferred   int        // those of them that the last tick had to leave
+	Partitions []PartitionStats
+}
+
+// Dropped counts units given up, by cause.
+type Dropped struct {
+	Stale    uint64 // of an epoch that no read can see any more
+	Poisoned uint64 // for a counter in the store that holds no valid count
+	Overflow uint64 // above 2^53 − 1, or of entries evicted beyond Config.ChannelCapacity
+	Closed   uint64 // left when Close ended
+	Unknown  uint64 // sent, and never known to be applied or not
+}
+
+// Total returns the sum over all causes.
+func (d Dropped) Total() uint64 { return d.Stale + d.Poisoned + d.Overflow + d.Closed + d.Unknown }
+
+// PartitionStats is how one partition fares.
+type PartitionStats struct {
+	Name       string
+	Up         bool          // the last attempt was answered
+	LastSync   time.Time     // of the last answer; zero if there was none
+	Queued     int           // entities that wait for a sync
+	InFlight   uint64        // units of the batch without an answer
+	Scripts    uint64        // batches answered
+	RoundTrips uint64        // attempts, answered or not
+	Retries    uint64        // attempts at a batch that an earlier one may have applied
+	Writes     uint64        // counters written by answered batches
+	Reads      uint64        // counters read by answered batches
+	ClockSkew  time.Duration // how far the store's clock is ahead of this node's, at the last answer
+}
+
+// Stats returns a snapshot.
+func (l *Limiter) Stats() Stats {
+	d := &l.ledger.dropped
+	s := Stats{Dropped: Dropped{
+		Stale: d[dropStale].Load(), Poisoned: d[dropPoisoned].Load(), Overflow: d[dropOverflow].Load(),
+		Closed: d[dropClosed].Load(), Unknown: d[dropUnknown].Load(),
+	}}
+	s.Delivered = l.ledger.delivered.Load()
+	c := l.table.counts() // after what became of the units, so that the rest is never negative
+	s.Allowed, s.Limited, s.Counted = c.allowed, c.limited, c.units
+	s.Undelivered = s.Counted - s.Delivered - s.Dropped.Total()
+	s.Entities = int(l.table.live.Load())
+	for i := range s.Tiers {
+		s.Tiers[i] = int(l.metrics.syncTier[i].Get())
+	}
+	s.Overrides = len(l.thresholds.current.Load().exact)
+	for _, p := range l.partitions {
+		h := p.snapshot()
+		ps := PartitionStats{
+			Name: p.name, Up: h.up, Queued: p.queue.len(), InFlight: p.inFlight(),
+			Scripts: h.replies, RoundTrips: h.attempts, Retries: h.retries,
+			Writes: h.writes, Reads: h.reads, ClockSkew: h.skew,
+		}
+		if h.lastSync != 0 {
+			ps.LastSync = time.Unix(0, h.lastSync).UTC()
+		}
+		s.Queued += ps.Queued
+		s.Deferred += h.deferred
+		s.Partitions = append(s.Partitions, ps)
+	}
+	return s
+}
+
+// inFlight returns how many units the batch without an answer carries.
+func (p *partition) inFlight() uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.carrying {
+		return 0
+	}
+	return p.batch.units()
+}

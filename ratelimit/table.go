@@ -1,0 +1,89 @@
+package ratelimit
+
+// This file is the local table: all that this node knows, in shards.
+
+import (
+	"math/bits"
+	"sync/atomic"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// entriesPerShard and maxShards set how finely the table is divided. A table this
+// small has one shard, so that its bound is one shard's matter.
+const (
+	entriesPerShard = 64
+	maxShards       = 1024
+)
+
+// A table holds the entries of all keys, at most limit of them (one more for each
+// check under way), and those set aside. It is safe for concurrent use.
+type table struct {
+	constants
+	ledger *ledger
+	owner  func(key string) *partition
+	limit  int64
+
+	shards   []shard
+	live     atomic.Int64 // entries in the table, those set aside not counted
+	overfull atomic.Bool  // a partition keeps more evicted entries than it may
+}
+
+// newTable returns an empty table for at most limit entries.
+func newTable(c constants, limit int, g *ledger, owner func(key string) *partition) *table {
+	shards := 1 << (bits.Len(uint(max(1, min(limit/entriesPerShard, maxShards)))) - 1)
+	t := &table{constants: c, ledger: g, owner: owner, limit: int64(limit), shards: make([]shard, shards)}
+	for i := range t.shards {
+		t.shards[i].table = t
+		t.shards[i].entries = make(map[string]*entry)
+	}
+	return t
+}
+
+// shardOf returns the shard of a key and its index. The hash is stable, so that a
+// timeline on a fake clock evicts the same entries every time.
+func (t *table) shardOf(key string) (s *shard, index int) {
+	index = int(xxhash.Sum64String(key) & uint64(len(t.shards)-1))
+	return &t.shards[index], index
+}
+
+// trim drops the units of the oldest evicted entries of partitions that keep more
+// of them than they may. It requires that no shard's lock is held.
+func (t *table) trim(partitions []*partition) {
+	if !t.overfull.Load() || !t.overfull.Swap(false) {
+		return
+	}
+	for _, p := range partitions {
+		for e := p.queue.overflow(); e != nil; e = p.queue.overflow() {
+			s, _ := t.shardOf(e.key)
+			s.mu.Lock()
+			if e.place == aside { // not revived meanwhile
+				s.dropUnsentLocked(e, dropOverflow)
+				if !e.inFlight {
+					s.forgetLocked(e)
+				}
+			}
+			s.mu.Unlock()
+		}
+	}
+}
+
+// counts returns the sum of all shards' counts.
+func (t *table) counts() (sum shardCounts) {
+	for i := range t.shards {
+		s := &t.shards[i]
+		s.mu.Lock()
+		c := s.counts
+		s.mu.Unlock()
+		sum.allowed += c.allowed
+		sum.limited += c.limited
+		sum.hits += c.hits
+		sum.misses += c.misses
+		sum.queued += c.queued
+		sum.units += c.units
+		for j := range c.evicted {
+			sum.evicted[j] += c.evicted[j]
+		}
+	}
+	return sum
+}

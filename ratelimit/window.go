@@ -1,0 +1,88 @@
+package ratelimit
+
+// This file holds the arithmetic of time: epochs, and the weight that a count
+// has in the sliding window.
+
+import "math"
+
+// epochAt returns the epoch of a wall reading, floor(wall / window), and how far
+// into that epoch the reading is, 0 ≤ into < window, all in nanoseconds. Readings
+// before 1970 have negative epochs.
+func epochAt(wall, window int64) (epoch, into int64) {
+	epoch, into = wall/window, wall%window
+	if into < 0 {
+		epoch--
+		into += window
+	}
+	return epoch, into
+}
+
+// elapsed returns now − since, but never less than 0 and never an overflow.
+func elapsed(now, since int64) int64 {
+	if now <= since {
+		return 0
+	}
+	if d := now - since; d > 0 {
+		return d
+	}
+	return math.MaxInt64
+}
+
+// A model is all that a decision knows of one entity, as of one reading. It is a
+// value: a [Decision] keeps one, to say later when the level will have fallen.
+//
+// Its counts belong to a reference epoch and to the one before. The reading is
+// normally inside the reference epoch; after the wall clock stepped back across
+// a boundary it is up to one window before it (into < 0), and is then treated
+// as the start of the reference epoch.
+type model struct {
+	window   int64      // ns
+	into     int64      // ns from the start of the reference epoch to the reading
+	elapsed  int64      // ns from the last sync to the reading
+	estimate float64    // fleet count at the last sync, in units; 0 if never synced
+	fleet    [2]float64 // the totals the estimate came from: previous epoch, reference epoch
+	local    [2]float64 // pending units: previous epoch, reference epoch
+}
+
+// level is the entity's level after a wait of wait nanoseconds without further
+// traffic: what the fleet's estimate has not leaked yet, bounded by what its
+// totals still weigh, plus the weighted pending units. It never grows with wait.
+func (m *model) level(threshold uint64, wait int64) float64 {
+	fleet, local := m.fleet, m.local
+	into := m.into + wait
+	if into >= m.window {
+		into -= m.window
+		fleet, local = [2]float64{fleet[1], 0}, [2]float64{local[1], 0}
+		if into >= m.window {
+			return 0
+		}
+	}
+	weight := 1.0
+	if into > 0 {
+		weight = 1 - float64(into)/float64(m.window)
+	}
+	level := local[0]*weight + local[1]
+	if m.estimate > 0 {
+		leaked := float64(threshold) * (float64(m.elapsed+wait) / float64(m.window))
+		level += min(max(0, m.estimate-leaked), fleet[0]*weight+fleet[1])
+	}
+	return level
+}
+
+// emptyAfter is the wait after which level is 0 whatever the counts.
+func (m *model) emptyAfter() int64 { return 2*m.window - m.into }
+
+// wait returns the smallest wait in nanoseconds after which ok holds, given that
+// it holds at emptyAfter and, once true, stays true.
+func (m *model) wait(ok func(wait int64) bool) int64 {
+	low, high := int64(-1), m.emptyAfter() // !ok(low) && ok(high)
+	for high-low > 1 {
+		middle := low + (high-low)/2
+		if ok(middle) {
+			high = middle
+		} else {
+			low = middle
+		}
+	}
+	return high
+}
