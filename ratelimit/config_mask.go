@@ -46,8 +46,9 @@ func maskURLs(urls []string) []string {
 }
 
 // maskURL replaces the user info of a URL, and what follows a ? or #, by
-// asterisks: everything up to the last @, wherever a / or : may stand, and a host
-// that is not plain, for it may be a user and the beginning of a password.
+// asterisks: everything up to the last @, wherever a / or : may stand. Without an @,
+// a host that is not plain is masked: it may be a user and the beginning of a
+// password.
 func maskURL(url string) string {
 	head, rest, found := strings.Cut(url, "://")
 	if !found {
@@ -66,7 +67,7 @@ func maskURL(url string) string {
 		query, rest = rest[i:i+1]+asterisks, rest[:i]
 	}
 	host, path, slash := strings.Cut(rest, "/")
-	if !plainHost.MatchString(host) {
+	if user == "" && !plainHost.MatchString(host) {
 		host = asterisks
 	}
 	if slash {

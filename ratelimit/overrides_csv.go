@@ -32,36 +32,50 @@ func ParseOverrides(csv string) (Overrides, error) {
 // parseOverrides returns the overrides, or what is wrong with each element.
 func parseOverrides(csv string) (Overrides, []error) {
 	overrides := Overrides{}
-	first := map[string]int{} // the element that holds a key, from 1
+	first := map[string]int{} // the index of the element that holds a key
+	elements := strings.Split(csv, ",")
 	var errs []error
-	number := 0
-	for element := range strings.SplitSeq(csv, ",") {
-		number++
+	for i, element := range elements {
+		fail := func(format string, args ...any) {
+			want := fmt.Sprintf(format, args...)
+			errs = append(errs, fmt.Errorf("element %d %s: want %s", i+1, shownElement(elements, i), want))
+		}
 		element = strings.TrimSpace(element)
 		if element == "" {
 			continue
 		}
 		split := strings.LastIndexByte(element, '=')
 		if split < 0 {
-			errs = append(errs, fmt.Errorf("element %d %s: want key=limit", number, shown(element)))
+			fail("key=limit")
 			continue
 		}
 		key := strings.TrimSpace(element[:split])
 		limit, err := strconv.ParseUint(strings.TrimSpace(element[split+1:]), 10, 64)
+		earlier, twice := first[key]
 		switch {
-		case first[key] > 0:
-			errs = append(errs, fmt.Errorf("element %d %s: want each key once, it is in element %d already", number, shown(element), first[key]))
+		case twice:
+			fail("each key once, it is in element %d already", earlier+1)
+			continue
 		case err != nil:
-			errs = append(errs, fmt.Errorf("element %d %s: want a limit in decimal digits, 0 … 18446744073709551615", number, shown(element)))
+			fail("a limit in decimal digits, 0 … 18446744073709551615")
 		default:
 			overrides[key] = limit
 		}
-		if first[key] == 0 {
-			first[key] = number
-		}
+		first[key] = i
 	}
 	if len(errs) > 0 {
 		return nil, errs
 	}
 	return overrides, nil
+}
+
+// shownElement quotes an element for an error. If there is a URL among the
+// elements, all are masked together: a password may hold a comma.
+func shownElement(elements []string, i int) string {
+	for _, element := range elements {
+		if strings.Contains(element, "://") {
+			return shown(strings.TrimSpace(maskURLs(elements)[i]))
+		}
+	}
+	return shown(strings.TrimSpace(elements[i]))
 }
