@@ -1,0 +1,69 @@
+// This file lays a batch out as the arguments of the script, without allocating
+// what was allocated for the batch before.
+
+package redisstore
+
+import (
+	"time"
+
+	"github.com/hanzoai/limiters/ratelimit/store"
+)
+
+// A request holds the arguments of one call, and integers that are already boxed.
+// The zero request is ready. It is not safe for concurrent use.
+type request struct {
+	args []any
+	// Sized for the deltas of a tick, and for the milliseconds of a tenth of
+	// jitter on a TTL of some minutes.
+	deltas, ttls boxes
+}
+
+// boxesSize is how many integers are kept boxed, a power of two.
+const boxesSize = 4096
+
+// A boxes keeps integers as interface values, one for each remainder, so that an
+// integer that was met before costs no allocation.
+type boxes [boxesSize]any
+
+// box returns n as an interface value that holds an int64.
+func (b *boxes) box(n int64) any {
+	slot := &b[uint64(n)%boxesSize]
+	if held, ok := (*slot).(int64); ok && held == n {
+		return *slot
+	}
+	boxed := any(n)
+	*slot = boxed
+	return boxed
+}
+
+// encode returns the arguments of EVALSHA for the batch, the first of which, the
+// script, is left to the caller. They are valid until release.
+func (r *request) encode(b *store.Batch) []any {
+	writes, reads := len(b.Writes), len(b.Reads)
+	args := append(r.args[:0], nil, int64(2+writes+reads), b.Sequence, b.WindowKey)
+	for i := range b.Writes {
+		args = append(args, b.Writes[i].Key)
+	}
+	for _, key := range b.Reads {
+		args = append(args, key)
+	}
+	retry := int64(0)
+	if b.Retry {
+		retry = 1
+	}
+	args = append(args, int64(b.Number), retry, milliseconds(b.SequenceTTL), milliseconds(b.Window), int64(writes))
+	for i := range b.Writes {
+		w := &b.Writes[i]
+		args = append(args, r.deltas.box(int64(w.Delta)), r.ttls.box(milliseconds(w.TTL)))
+	}
+	r.args = args
+	return args
+}
+
+// release lets go of the batch's strings.
+func (r *request) release() {
+	clear(r.args)
+}
+
+// milliseconds is d in whole milliseconds.
+func milliseconds(d time.Duration) int64 { return d.Milliseconds() }

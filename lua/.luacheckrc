@@ -1,0 +1,4 @@
+-- What Redis gives a script beyond Lua 5.1.
+std = "lua51"
+read_globals = { "redis", "KEYS", "ARGV" }
+max_line_length = 120
