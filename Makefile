@@ -1,0 +1,131 @@
+# All that is done to this repository is a target here: by hand, and by .ci/run.
+# `make` lists them. Only Go and make are needed for `make test`.
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+
+# The race detector needs a C compiler; without one Go turns cgo off.
+RACE     ?= $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
+TEST      = go test $(RACE) -shuffle=on
+TOOL      = go run tools.go
+
+FUZZTIME    ?= 30s
+CI_FUZZTIME ?= 5s
+SEED        ?= 1
+BENCH       ?= .
+
+# The image that the docker tests run: the redis-server of this machine, so that
+# no registry is needed.
+REDIS_IMAGE ?= limiters-redis:local
+export REDIS_IMAGE
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# testing/integration runs last and in its own directory, where go test shows
+# what a passing suite prints: the Redis it ran on.
+.PHONY: test
+test: ## run every test; needs no Redis, uses the best one at hand and says which
+	@$(if $(RACE),,echo 'no C compiler: testing without the race detector')
+	@packages=$$(go list ./...) || exit 1; \
+		packages=$$(echo "$$packages" | grep -v '/testing/integration$$'); \
+		echo '$(TEST) (every package but testing/integration)'; $(TEST) $$packages
+	cd testing/integration && $(TEST) -count=1
+
+.PHONY: lint
+lint: ## vet, format, staticcheck, go.mod, the repository's own rules, lua
+	go vet ./...
+	go vet tools.go
+	@echo 'gofumpt -l .'; unformatted=$$($(TOOL) gofumpt -l .) || exit 1; \
+		if [ -n "$$unformatted" ]; then echo "$$unformatted"; echo 'not formatted; run: go run tools.go gofumpt -w .'; exit 1; fi
+	$(TOOL) staticcheck ./...
+	go mod tidy -diff
+	go test -count=1 ./testing/repo
+	@if command -v luacheck >/dev/null; then \
+		echo 'luacheck lua'; luacheck --quiet --std lua51 --read-globals redis KEYS ARGV -- lua; \
+	else echo 'luacheck is not installed: lua/ is not linted'; fi
+
+.PHONY: generate
+generate: ## write what is derived from the tables in gen/
+	go run ./gen
+
+.PHONY: generate-check
+generate-check: ## fail if a generated file is stale
+	@go run ./gen -check || { echo 'stale; run: make generate'; exit 1; }
+
+.PHONY: fuzz
+fuzz: ## run every fuzz target for FUZZTIME (30s)
+	@listed=$$(go test -list '^Fuzz' ./...) || { echo "$$listed"; exit 1; }; \
+	echo "$$listed" | awk '/^Fuzz/{name[n++]=$$1} /^ok/{for(i=0;i<n;i++) print $$2, name[i]; n=0}' | \
+	while read -r package target; do \
+		echo "fuzz $$package $$target"; \
+		go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$package" </dev/null || exit 1; \
+	done
+
+.PHONY: bench
+bench: ## measure throughput, and whether every unit arrives once
+	go run ./cmd/bench
+
+.PHONY: bench-peers
+bench-peers: ## measure a decision beside other libraries'
+	cd cmd/bench/peers && go run .
+
+.PHONY: bench-smoke
+bench-smoke: ## run every benchmark once, briefly: that they work, not how fast
+	go test -run '^$$' -bench . -benchtime 1x ./...
+	go run ./cmd/bench -duration 2s -nodes 2 -keys 1000 -window 1s -tick 100ms
+
+.PHONY: tick
+tick: ## measure a tick beside a plain pipeline of equal freshness
+	go run ./cmd/bench tick
+
+.PHONY: accuracy
+accuracy: ## measure what a fleet admits beside what it should
+	go run ./cmd/bench accuracy
+
+.PHONY: profile
+profile: ## profile the benchmarks BENCH (all) of a decision into bin/
+	mkdir -p bin
+	go test -run '^$$' -bench '$(BENCH)' -o bin/ratelimit.test -cpuprofile bin/cpu.prof -memprofile bin/mem.prof ./ratelimit
+	@echo 'look at it: go tool pprof -http=127.0.0.1:0 bin/ratelimit.test bin/cpu.prof'
+
+.PHONY: integration
+integration: ## run the integration tests; fail if there is no real Redis
+	cd testing/integration && REQUIRE_REDIS=1 $(TEST) -count=1
+
+.PHONY: integration-docker
+integration-docker: ## run the integration tests; fail if there is no docker engine
+	cd testing/integration && REQUIRE_DOCKER=1 $(TEST) -count=1
+
+.PHONY: faults
+faults: ## run the fault suite with the seed SEED (1)
+	cd testing/integration && $(TEST) -count=1 -v -run '^TestFaults' -args -faults.seed=$(SEED)
+
+.PHONY: redis-image
+redis-image: ## make a docker image of this machine's redis-server
+	@server=$$(command -v redis-server || command -v valkey-server) || { echo 'neither redis-server nor valkey-server is on PATH'; exit 1; }; \
+	libraries=$$(ldd "$$server" | grep -o '/[^ ]*') || exit 1; \
+	tar --create --dereference --absolute-names --transform 's,^/,,' "$$server" $$libraries | \
+	docker import \
+		--change "ENTRYPOINT [\"$$server\", \"--bind\", \"0.0.0.0\", \"--protected-mode\", \"no\", \"--save\", \"\"]" \
+		--change 'EXPOSE 6379' - $(REDIS_IMAGE)
+
+# Needs vuln.go.dev, so it is no part of ci, which has to pass without a network
+# beyond the module proxy.
+.PHONY: vuln
+vuln: ## look for known vulnerabilities
+	$(TOOL) govulncheck ./...
+
+# Modules below the root keep what only they need out of the library's go.mod.
+.PHONY: modules
+modules: ## vet and test the modules below the root
+	@for mod in $$(find . -mindepth 2 -name go.mod -not -path '*/testdata/*'); do \
+		dir=$$(dirname "$$mod"); echo "module $$dir"; \
+		(cd "$$dir" && go mod tidy -diff && go vet ./... && $(TEST) ./...) || exit 1; \
+	done
+
+.PHONY: ci
+ci: lint generate-check test integration bench-smoke ## everything that must pass
+	$(MAKE) fuzz FUZZTIME=$(CI_FUZZTIME)
+	$(MAKE) modules
