@@ -113,7 +113,7 @@ func TestConfigTextMasksPasswords(t *testing.T) {
 	var log bytes.Buffer
 	slog.New(slog.NewTextHandler(&log, nil)).Info("starting", "config", c)
 	for how, text := range map[string]string{
-		"%v": fmt.Sprintf("%v", c), "%+v": fmt.Sprintf("%+v", c), "%#v": fmt.Sprintf("%#v", c), "%s": fmt.Sprintf("%s", c),
+		"%v": fmt.Sprintf("%v", c), "%+v": fmt.Sprintf("%+v", c), "%#v": fmt.Sprintf("%#v", c), "String": c.String(),
 		"pointer": fmt.Sprintf("%+v", &c), "slog": log.String(), "settings": settingsText(c),
 	} {
 		if strings.Contains(text, "secret") || strings.Contains(text, "user") {
