@@ -11,11 +11,16 @@ import (
 	"github.com/hanzoai/limiters/ratelimit"
 )
 
-// calibrationTime is how long the load is tried before the run.
+// calibrationTime is how long the load is tried before the run: less than a tick
+// of most configurations, so that it leaves nothing anywhere.
 const calibrationTime = 400 * time.Millisecond
 
-// calibrate returns how many checks a second the same nodes and workers make on
-// counts in memory.
+// syncsLeave is the share of that speed that a run is expected to keep while it
+// also syncs, and an embedded server takes its part of the cores.
+const syncsLeave = 0.75
+
+// calibrate returns how many checks a second a run of the same nodes and workers
+// can be expected to make, from a short one on counts in memory.
 func calibrate(o *options, config ratelimit.Config, law popularity, names []string) (float64, error) {
 	b := newMemory(1)
 	defer b.close()
@@ -32,5 +37,5 @@ func calibrate(o *options, config ratelimit.Config, law popularity, names []stri
 	cancel()
 	// Its units were counted for nobody.
 	_ = nodes.close(ended)
-	return rate, nil
+	return syncsLeave * rate, nil
 }

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/VictoriaMetrics/metrics"
+
 	"github.com/hanzoai/limiters/ratelimit"
 )
 
@@ -18,9 +20,10 @@ type fleet []*ratelimit.Limiter
 func newFleet(config ratelimit.Config, n int, b backend) (fleet, error) {
 	var nodes fleet
 	for i := range n {
-		config.Scope = fmt.Sprintf("node-%d", i)
 		options, err := b.options(config)
 		if err == nil {
+			// A set of its own keeps a node's metrics apart from the others'.
+			options = append(options, ratelimit.WithMetricsSet(metrics.NewSet()))
 			var node *ratelimit.Limiter
 			if node, err = ratelimit.New(config, options...); err == nil {
 				nodes = append(nodes, node)

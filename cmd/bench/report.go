@@ -10,10 +10,11 @@ import (
 )
 
 // caveats is what the figures do not show.
-const caveats = `What this does not show: the nodes, the load%s share the cores of one
-machine, so a node of its own is faster and a network is slower; checks run in a
-loop, their entities in the cache; an embedded server is several times slower
-than Redis. Figures of one run on one machine compare only with each other.
+const caveats = `
+What this does not show: nodes, load and %s share the cores of one
+machine, so a node of its own is faster and a network slower than this; checks run
+in a loop that keeps their entities in the cache; an embedded server is several
+times slower than Redis. Compare figures of one machine only, and of several runs.
 `
 
 // writeSummary writes the result as text.
@@ -31,7 +32,9 @@ func (r *result) writeSummary(w io.Writer) {
 	row("", "of %s checks, 1 in %d, with the clock's own %d ns", grouped(uint64(r.Latency.Samples)), sampleEvery, r.Latency.Clock)
 	row("verdicts", "%s allowed, %s limited (%s)", grouped(r.Allowed), grouped(r.Limited), percent(float64(r.Limited), float64(r.Checks)))
 	row("tiers", "%s of %s keys, by the fleet's counts", tiersText(r.Tiers), grouped(uint64(r.Keys)))
-	row("", "%s of %s entities on the nodes, by their last scans", tiersText(r.NodeTiers), grouped(uint64(r.Entities)))
+	if r.NodeTiers != [4]int{} { // there was a scan
+		row("", "%s of %s entities on the nodes, by their last scans", tiersText(r.NodeTiers), grouped(uint64(r.Entities)))
+	}
 	row("syncs", "%s (nodes × partitions × ticks): %s scripts, %s round trips, %s retries", grouped(r.Syncs), grouped(r.Scripts), grouped(r.RoundTrips), grouped(r.Retries))
 	row("each sync", "%.2f scripts, %.2f round trips, %s", each(r.Scripts, r.Syncs), each(r.RoundTrips, r.Syncs), r.bytesText())
 	row("writes", "%s counters added to, %.1f checks each", grouped(r.Writes), each(r.Checks, r.Writes))
@@ -44,11 +47,14 @@ func (r *result) writeSummary(w io.Writer) {
 	}
 	_ = table.Flush()
 
-	server := ""
-	if r.Backend != "redis" {
-		server = " and the store"
+	server := "the embedded server"
+	switch r.Backend {
+	case "memory":
+		server = "the store"
+	case "redis":
+		server = "any Redis that is local"
 	}
-	fmt.Fprintf(w, "\n"+caveats, server)
+	fmt.Fprintf(w, caveats, server)
 }
 
 // place says where the counts were.

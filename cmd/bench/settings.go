@@ -24,6 +24,7 @@ const patience = 2 * time.Second
 // settings returns the limiters' configuration: the library's defaults or the
 // environment's, changed by the flags that were given, and kept apart from other
 // users of the servers. RedisURLs is empty if the embedded server is to be used.
+// The error holds everything that is wrong.
 func settings(o *options) (ratelimit.Config, error) {
 	config := ratelimit.DefaultConfig()
 	if o.env {
@@ -52,7 +53,12 @@ func settings(o *options) (ratelimit.Config, error) {
 	config.RedisKeyPrefix += ":bench-" + randomName()
 	kept := o.duration + o.closing + keptAfterRun
 	config.GlobalCacheTTL = max(config.Resolved().GlobalCacheTTL, kept.Truncate(time.Second))
-	return config, nil
+
+	valid := config
+	if len(valid.RedisURLs) == 0 {
+		valid.RedisURLs = []string{"memory://"} // the embedded server's come later
+	}
+	return config, valid.Validate()
 }
 
 // randomName tells one run's keys from another's.

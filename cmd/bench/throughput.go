@@ -38,19 +38,15 @@ func throughput(ctx context.Context, args []string, stdout, stderr io.Writer) in
 		fmt.Fprintf(stderr, "bench: configuration:\n%v\n", err)
 		return exitUsage
 	}
+	if o.env {
+		writeSettings(text, config)
+	}
 	b, err := newBackend(&config)
 	if err != nil {
 		fmt.Fprintf(stderr, "bench: %v\n", err)
 		return exitFailed
 	}
 	defer b.close()
-	if err := config.Validate(); err != nil {
-		fmt.Fprintf(stderr, "bench: configuration:\n%v\n", err)
-		return exitUsage
-	}
-	if o.env {
-		writeSettings(text, config)
-	}
 
 	r, err := measure(ctx, o, config, b, stderr)
 	if err != nil {
