@@ -14,8 +14,8 @@ CI_FUZZTIME ?= 5s
 SEED        ?= 1
 BENCH       ?= .
 
-# The image that the docker tests run: the redis-server of this machine, so that
-# no registry is needed.
+# The image that the docker tests run, made of this machine's redis-server: no
+# registry is needed.
 REDIS_IMAGE ?= limiters-redis:local
 export REDIS_IMAGE
 
@@ -104,12 +104,7 @@ faults: ## run the fault suite with the seed SEED (1)
 
 .PHONY: redis-image
 redis-image: ## make a docker image of this machine's redis-server
-	@server=$$(command -v redis-server || command -v valkey-server) || { echo 'neither redis-server nor valkey-server is on PATH'; exit 1; }; \
-	libraries=$$(ldd "$$server" | grep -o '/[^ ]*') || exit 1; \
-	tar --create --dereference --absolute-names --transform 's,^/,,' "$$server" $$libraries | \
-	docker import \
-		--change "ENTRYPOINT [\"$$server\", \"--bind\", \"0.0.0.0\", \"--protected-mode\", \"no\", \"--save\", \"\"]" \
-		--change 'EXPOSE 6379' - $(REDIS_IMAGE)
+	sh testing/redistest/image/build.sh $(REDIS_IMAGE)
 
 # Needs vuln.go.dev, so it is no part of ci, which has to pass without a network
 # beyond the module proxy.

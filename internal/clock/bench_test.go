@@ -1,5 +1,7 @@
 package clock
 
+// This file measures what a reading costs, and how old it is.
+
 import (
 	"runtime"
 	"sync"

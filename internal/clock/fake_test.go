@@ -1,5 +1,7 @@
 package clock
 
+// This file runs the fake clock through timelines.
+
 import (
 	"math"
 	"reflect"

@@ -1,5 +1,7 @@
 package clock
 
+// This file lets the machines of a simulated fleet disagree about the wall.
+
 import (
 	"sync/atomic"
 	"time"

@@ -1,5 +1,7 @@
 package clock
 
+// This file is the clock of production.
+
 import (
 	"sync"
 	"sync/atomic"

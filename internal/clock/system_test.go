@@ -1,5 +1,8 @@
 package clock
 
+// This file holds the system clock to its word, most of it in bubbles where time
+// passes only when everybody waits.
+
 import (
 	"fmt"
 	"sync"

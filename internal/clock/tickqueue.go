@@ -1,5 +1,7 @@
 package clock
 
+// This file orders what a fake clock has to call.
+
 // A tick is one periodic call of a [Fake].
 type tick struct {
 	interval int64  // immutable; ns

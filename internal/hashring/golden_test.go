@@ -1,14 +1,15 @@
 package hashring
 
+// This file fixes what the ring answers. If one of its tests fails, a fleet that
+// runs this release beside an older one counts entities on two servers at once and
+// admits more than the threshold.
+
 import (
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
 	"testing"
 )
-
-// If one of these tests fails, a fleet that runs this release beside an older one
-// counts entities on two servers at once and admits more than the threshold.
 
 func TestGoldenOwners(t *testing.T) {
 	t.Parallel()

@@ -1,5 +1,8 @@
 package hashring
 
+// This file checks what a ring promises: even shares, one owner for a set of
+// names, and few moves.
+
 import (
 	"fmt"
 	"math/rand/v2"
@@ -21,7 +24,7 @@ var families = []string{
 	"limits.x%d.cache.example.com:6379/0",
 	"/run/redis/%d.sock/0",
 	"shard%d",
-	"%d",
+	"%d", // point 1 of "10" must not be point 11 of "0"
 }
 
 func family(pattern string, from, to int) []string {
@@ -205,14 +208,6 @@ func TestOwnerDoesNotDependOnTheOrderWherePointsCoincide(t *testing.T) {
 			}
 		}
 	}
-}
-
-// Points are numbered names; point 1 of "10" must not be point 11 of "0".
-func TestNamesThatExtendEachOtherShareNoPoints(t *testing.T) {
-	t.Parallel()
-	names := []string{"0", "10", "110", "1110"}
-	_, counts := owners(mustNew(t, names), names)
-	checkEven(t, "slots", names, counts)
 }
 
 func TestMoreThanSixteenPartitions(t *testing.T) {
