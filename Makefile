@@ -27,7 +27,7 @@ help: ## list the targets
 # what a passing suite prints: the Redis it ran on.
 .PHONY: test
 test: ## run every test; needs no Redis, uses the best one at hand and says which
-	@$(if $(RACE),,echo 'no C compiler: testing without the race detector')
+	@$(if $(RACE),,echo 'testing without the race detector: it needs a C compiler')
 	@packages=$$(go list ./...) || exit 1; \
 		packages=$$(echo "$$packages" | grep -v '/testing/integration$$'); \
 		echo '$(TEST) (every package but testing/integration)'; $(TEST) $$packages
