@@ -16,16 +16,19 @@ import (
 const calibrationTime = 400 * time.Millisecond
 
 // syncsLeave is the share of that speed that a run is expected to keep while it
-// also syncs, and an embedded server takes its part of the cores.
-const syncsLeave = 0.75
+// also syncs. An embedded server takes its part of the cores.
+func syncsLeave(b backend) float64 {
+	if b.kind() == "embedded" {
+		return 0.55
+	}
+	return 0.75
+}
 
 // calibrate returns how many checks a second a run of the same nodes and workers
-// can be expected to make, from a short one on counts in memory.
-func calibrate(o *options, config ratelimit.Config, law popularity, names []string) (float64, error) {
-	b := newMemory(1)
-	defer b.close()
+// can be expected to make on the backend, from a short one on counts in memory.
+func calibrate(o *options, config ratelimit.Config, b backend, law popularity, names []string) (float64, error) {
 	config.GlobalThreshold = 1 << 50
-	nodes, err := newFleet(config, o.nodes, b)
+	nodes, err := newFleet(config, o.nodes, newMemory(1))
 	if err != nil {
 		return 0, fmt.Errorf("calibrating: %w", err)
 	}
@@ -37,5 +40,5 @@ func calibrate(o *options, config ratelimit.Config, law popularity, names []stri
 	cancel()
 	// Its units were counted for nobody.
 	_ = nodes.close(ended)
-	return syncsLeave * rate, nil
+	return syncsLeave(b) * rate, nil
 }

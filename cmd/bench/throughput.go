@@ -75,7 +75,7 @@ func measure(ctx context.Context, o *options, config ratelimit.Config, b backend
 		Keys: o.keys, Zipf: o.zipf, Seed: o.seed, Prefix: config.RedisKeyPrefix, Window: config.WindowInterval, Tick: config.TickInterval,
 	}
 	if !o.env && o.threshold == 0 {
-		rate, err := calibrate(o, config, law, names)
+		rate, err := calibrate(o, config, b, law, names)
 		if err != nil {
 			return nil, err
 		}
