@@ -16,7 +16,7 @@ var metricsTable = metricTable{
 	Metrics: []metric{
 		{
 			Name: "eval_counts_total", Field: "eval", Kind: "counter", Form: named, Unit: "decisions",
-			Labels: []label{{"result", []string{"allowed", "limited", "not_applicable"}}},
+			Labels: []label{{"result", []string{"allowed", "limited"}}},
 			Help:   "Decisions by verdict: what enforcement says, in a dry run too.",
 		},
 		{

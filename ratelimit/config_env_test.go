@@ -195,9 +195,9 @@ func TestEnvironmentFaultsMaskPasswords(t *testing.T) {
 	t.Parallel()
 	for id := range configFields {
 		f := configFields[id]
-		for _, url := range []string{"redis://user:hunter2@host", "redis://:hun,hunter2@host", "redis://user:hunter2@host\x01"} {
+		for _, url := range []string{"redis://wilma:hunter2@host", "redis://:hun,hunter2@host", "redis://wilma:hunter2@host\x01"} {
 			_, err := configFromEnviron(DefaultPrefix, environ(DefaultPrefix, f.env+"="+url))
-			if err != nil && (strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "user")) {
+			if err != nil && (strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "wilma")) {
 				t.Errorf("%s=%s: %v", f.env, url, err)
 			}
 		}

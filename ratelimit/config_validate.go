@@ -10,6 +10,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/hanzoai/limiters/internal/redisurl"
 )
 
 // A configRelation compares a field with a multiple of another.
@@ -30,8 +32,7 @@ type problem struct {
 // Validate returns everything that is wrong with c, joined, in the order of the
 // struct's fields, or nil. Each error names the field and its environment
 // variable, shows the value, masked, and says what is accepted. Fields that are
-// compared with each other are so once each is acceptable by itself. The syntax
-// of URLs is checked by [New].
+// compared with each other are so once each is acceptable by itself.
 func (c Config) Validate() error { return c.validate(true) }
 
 // validate is Validate. Without requireURLs, for a limiter that is given its
@@ -126,6 +127,13 @@ func (f *configField) outsideList(urls []string) []string {
 	for i, url := range urls {
 		if strings.TrimSpace(url) == "" {
 			texts = append(texts, fmt.Sprintf("element %d: %q: want a URL", i+1, url))
+		}
+	}
+	_, err := redisurl.ParseList(urls)
+	var all interface{ Unwrap() []error }
+	if errors.As(err, &all) {
+		for _, err := range all.Unwrap() {
+			texts = append(texts, err.Error())
 		}
 	}
 	return texts

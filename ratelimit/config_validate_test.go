@@ -5,6 +5,7 @@ package ratelimit
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -189,7 +190,14 @@ func TestStringBounds(t *testing.T) {
 func TestRedisURLs(t *testing.T) {
 	t.Parallel()
 	const label = "ratelimit: RedisURLs (GLOBAL_RATE_LIMIT_REDIS_URLS): "
-	many := func(n int) []string { return strings.Split(strings.Repeat("redis://a,", n-1)+"redis://a", ",") }
+	const accepted = "accepted: [name=] and redis://, rediss:// [user:password@]host[:port][/db], " +
+		"unix://[user:password@]/path[?db=n] or memory://; percent-encode special characters in a password, a comma as %2C"
+	many := func(n int) (urls []string) {
+		for i := range n {
+			urls = append(urls, fmt.Sprintf("redis://a:%d", 1000+i))
+		}
+		return urls
+	}
 	for _, row := range []struct {
 		urls []string
 		want string
@@ -198,6 +206,8 @@ func TestRedisURLs(t *testing.T) {
 		{[]string{}, label + "not set: want 1 … 256 URLs"},
 		{[]string{"redis://a"}, ""},
 		{many(256), ""},
+		{[]string{"redis://a", "http://wilma:hunter2@b"}, label + `element 2: "http://***@b": unknown scheme; ` + accepted},
+		{[]string{"redis://a", "redis://a/0"}, label + `element 2: "redis://a/0" has the name "a:6379/0" of element 1: give one of them another as name=url`},
 		{many(257), label + "257 URLs: want 1 … 256 URLs"},
 		{[]string{"redis://a", "", " "}, label + `element 2: "": want a URL` + "\n" + label + `element 3: " ": want a URL`},
 	} {

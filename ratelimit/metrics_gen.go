@@ -20,9 +20,8 @@ type limiterMetrics struct {
 
 	// eval_counts_total (decisions). Decisions by verdict: what enforcement
 	// says, in a dry run too.
-	evalAllowed       *metrics.Counter
-	evalLimited       *metrics.Counter
-	evalNotApplicable *metrics.Counter
+	evalAllowed *metrics.Counter
+	evalLimited *metrics.Counter
 	// dry_run_limited_total (decisions). Decisions that were limited and
 	// allowed all the same, because of the dry run.
 	dryRunLimited *metrics.Counter
@@ -123,7 +122,6 @@ func newMetrics(set *metrics.Set, scope string, partitions []string) (m *limiter
 
 	m.evalAllowed = m.counter("global_rate_limiter_eval_counts_total", `,result="allowed"`)
 	m.evalLimited = m.counter("global_rate_limiter_eval_counts_total", `,result="limited"`)
-	m.evalNotApplicable = m.counter("global_rate_limiter_eval_counts_total", `,result="not_applicable"`)
 	m.dryRunLimited = m.counter("global_rate_limiter_dry_run_limited_total", "")
 	m.cacheHit = m.counter("global_rate_limiter_cache_counts_total", `,result="hit"`)
 	m.cacheMiss = m.counter("global_rate_limiter_cache_counts_total", `,result="miss"`)

@@ -46,7 +46,7 @@ func TestMetricsExistFromTheStart(t *testing.T) {
 		g + "undelivered_units" + s + "}", g + "window_seconds" + s + "}", g + "window_mismatch_total" + s + "}", g + "overrides_loaded" + s + "}",
 	}
 	for name, values := range map[string]string{
-		"eval_counts_total{result}":  "allowed limited not_applicable",
+		"eval_counts_total{result}":  "allowed limited",
 		"cache_counts_total{result}": "hit miss sync_queued",
 		"eviction_total{cause}":      "size expired explicit",
 		"sync_tier_gauge{tier}":      "idle low normal hot",
@@ -86,7 +86,6 @@ func TestMetricsFieldsAndTheirSeries(t *testing.T) {
 	m := mustMetrics(t, set, "s", "p0", "p1")
 	m.evalAllowed.Set(1)
 	m.evalLimited.Set(2)
-	m.evalNotApplicable.Set(3)
 	m.dryRunLimited.Set(4)
 	m.cacheHit.Set(5)
 	m.cacheMiss.Set(6)
@@ -114,7 +113,6 @@ func TestMetricsFieldsAndTheirSeries(t *testing.T) {
 	got := exposition(set)
 	for _, line := range strings.Split(`eval_counts_total{scope="s",result="allowed"} 1
 eval_counts_total{scope="s",result="limited"} 2
-eval_counts_total{scope="s",result="not_applicable"} 3
 dry_run_limited_total{scope="s"} 4
 cache_counts_total{scope="s",result="hit"} 5
 cache_counts_total{scope="s",result="miss"} 6
