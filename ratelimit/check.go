@@ -19,9 +19,8 @@ import (
 // that would bring the level to the threshold or above is limited, and counted
 // only with Config.CountLimited. Check does no I/O, allocates nothing for a key it
 // knows, and is safe for concurrent use, during and after Close too.
-func (l *Limiter) Check(key string, n uint64) Decision {
+func (l *Limiter) Check(key string, n uint64) (d Decision) {
 	r := l.read()
-	var d Decision
 	l.decide(&d, key, request{units: n, epoch: r.epoch}, r)
 	return d
 }
@@ -41,9 +40,8 @@ func (l *Limiter) Peek(key string) Decision {
 // CheckAt decides now, as [Limiter.Check] does, about units that occurred at t,
 // and counts them in the epoch of t. Units of an epoch before the previous one are
 // counted and at once dropped as stale; a t ahead of the clock counts as now.
-func (l *Limiter) CheckAt(key string, n uint64, t time.Time) Decision {
+func (l *Limiter) CheckAt(key string, n uint64, t time.Time) (d Decision) {
 	r := l.read()
-	var d Decision
 	l.decide(&d, key, request{units: n, epoch: l.epochOf(t, r)}, r)
 	return d
 }
@@ -51,13 +49,12 @@ func (l *Limiter) CheckAt(key string, n uint64, t time.Time) Decision {
 // CheckCustom is [Limiter.Check] for keys that have a threshold of their own, from
 // an override or the resolver. For any other key it answers not applicable, and
 // leaves no trace.
-func (l *Limiter) CheckCustom(key string, n uint64) Decision {
+func (l *Limiter) CheckCustom(key string, n uint64) (d Decision) {
 	threshold, custom := l.thresholds.resolve(l.thresholds.current.Load(), key)
 	if !custom {
 		return Decision{verdict: VerdictNotApplicable, dryRun: l.dryRun, threshold: threshold, units: n}
 	}
 	r := l.read()
-	var d Decision
 	l.decide(&d, key, request{units: n, epoch: r.epoch, resolved: true, threshold: threshold, custom: true}, r)
 	return d
 }
@@ -129,7 +126,8 @@ func (l *Limiter) decide(d *Decision, key string, q request, r reading) {
 		return
 	}
 
-	m := e.modelLocked(r, l.window)
+	m := &d.model
+	e.modelLocked(m, r, l.window)
 	d.level = m.level(q.threshold, 0) + float64(min(q.units, store.MaxUnits))
 	d.basis = BasisLocal
 	if e.synced && m.elapsed < 2*l.window {
@@ -141,20 +139,17 @@ func (l *Limiter) decide(d *Decision, key string, q request, r reading) {
 	} else {
 		s.counts.allowed++
 	}
-	counts := q.units > 0 && (d.verdict == VerdictAllowed || l.countLimited)
-	if counts {
+	speaks := q.units > 0 && (d.verdict == VerdictAllowed || l.countLimited)
+	if speaks {
 		s.recordLocked(e, q.epoch, q.units)
 		m.local = [2]float64{float64(e.slots[0].pending), float64(e.slots[1].pending)}
 	}
-	if !e.wantRead && e.needsReadLocked(d.level, r.mono, &l.constants) {
-		e.wantRead = true
+	if e.wantRead || e.needsReadLocked(d.level, r.mono, &l.constants) {
+		e.wantRead, speaks = true, true
 	}
-	if (counts || e.wantRead) && !s.closed {
-		if rank := e.rankLocked(d.level); !e.queued || rank > e.rank {
-			s.queueLocked(e, rank)
-		}
+	if speaks && !(e.queued && e.rank == rankHot) && !s.closed {
+		s.queueLocked(e, e.rankLocked(d.level))
 	}
-	d.model = m
 	l.tidyUnlock(s, home, e, r)
 }
 

@@ -107,21 +107,17 @@ func (e *entry) slotLocked(epoch int64) *slot {
 	}
 }
 
-// modelLocked returns the entry's model as of a reading to whose epoch it has been
+// modelLocked makes m the entry's model as of a reading to whose epoch it has been
 // advanced.
-func (e *entry) modelLocked(r reading, window int64) model {
-	into := r.into
+func (e *entry) modelLocked(m *model, r reading, window int64) {
+	m.window, m.into = window, r.into
 	if e.epoch != r.epoch {
-		into -= window // the clock stepped back: see advanceLocked
+		m.into -= window // the clock stepped back: see advanceLocked
 	}
-	return model{
-		window:   window,
-		into:     into,
-		elapsed:  elapsed(r.mono, e.syncedAt),
-		estimate: e.estimate,
-		fleet:    [2]float64{float64(e.slots[0].total), float64(e.slots[1].total)},
-		local:    [2]float64{float64(e.slots[0].pending), float64(e.slots[1].pending)},
-	}
+	m.elapsed = elapsed(r.mono, e.syncedAt)
+	m.estimate = e.estimate
+	m.fleet = [2]float64{float64(e.slots[0].total), float64(e.slots[1].total)}
+	m.local = [2]float64{float64(e.slots[0].pending), float64(e.slots[1].pending)}
 }
 
 // recordLocked adds units to a slot, as pending and as unsent, and returns those

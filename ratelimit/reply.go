@@ -32,7 +32,8 @@ func (p *partition) acknowledgeLocked(sent, now reading) {
 // the lock of the entry's shard.
 func (p *partition) settleItemLocked(s *shard, it *item, sent, now reading) {
 	e := it.entry
-	before := e.modelLocked(now, p.l.window)
+	var before model
+	e.modelLocked(&before, now, p.l.window)
 	for i, units := range it.units {
 		epoch := it.epoch - 1 + int64(i)
 		slot := e.slotLocked(epoch)
@@ -57,7 +58,8 @@ func (p *partition) settleItemLocked(s *shard, it *item, sent, now reading) {
 	}
 	known := e.synced
 	p.learnLocked(e, it, sent, now)
-	after := e.modelLocked(now, p.l.window)
+	var after model
+	e.modelLocked(&after, now, p.l.window)
 	level := after.level(e.threshold, 0)
 	if it.read && known && e.threshold > 0 {
 		drift := math.Abs(before.level(e.threshold, 0)-level) / float64(e.threshold)
@@ -108,7 +110,8 @@ func (p *partition) learnLocked(e *entry, it *item, sent, now reading) {
 	if ahead := e.epoch - sent.epoch; ahead < 0 || ahead > 1 {
 		at = now // the clock leapt meanwhile
 	}
-	m := e.modelLocked(at, p.l.window)
+	var m model
+	e.modelLocked(&m, at, p.l.window)
 	weight := 1 - float64(max(0, m.into))/float64(m.window)
 	e.estimate = m.fleet[0]*weight + m.fleet[1]
 	e.synced, e.syncedAt = true, sent.mono

@@ -53,7 +53,8 @@ func (s *shard) scan(r reading, counts *[tiers]int) (seen int) {
 				s.evictLocked(e, evictExpired)
 				continue
 			}
-			m := e.modelLocked(r, s.table.window)
+			var m model
+			e.modelLocked(&m, r, s.table.window)
 			level := m.level(e.threshold, 0)
 			counts[tierOf(pressureOf(level, e.threshold))]++
 			if e.unsentLocked() && !s.closed {

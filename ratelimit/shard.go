@@ -185,7 +185,8 @@ func (s *shard) dropUnsentLocked(e *entry, cause dropCause) (units uint64) {
 // limitedLocked reports whether the entity would be refused a single unit.
 func (s *shard) limitedLocked(e *entry, r reading) bool {
 	s.advanceLocked(e, r.epoch)
-	m := e.modelLocked(r, s.table.window)
+	var m model
+	e.modelLocked(&m, r, s.table.window)
 	level := m.level(e.threshold, 0)
 	return level > 0 && level+1 >= float64(e.threshold)
 }
