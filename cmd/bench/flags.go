@@ -63,7 +63,7 @@ func flagSet(o *options) *flag.FlagSet {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	flags.Usage = func() {}
-	ranged(flags, &o.duration, "duration", 10*time.Second, 100*time.Millisecond, 24*time.Hour, durations, "how `long` to check")
+	ranged(flags, &o.duration, "duration", 10*time.Second, 100*time.Millisecond, time.Hour, durations, "how `long` to check; the counts of every window of it are kept and read back")
 	ranged(flags, &o.nodes, "nodes", 4, 1, 256, integers, "`limiters` in this process")
 	ranged(flags, &o.workers, "workers", 0, 0, 4096, integers, "goroutines that check; 0: one for each `core`, and as many on each node")
 	ranged(flags, &o.keys, "keys", 100_000, 1, 10_000_000, integers, "different entity `keys`")

@@ -52,7 +52,7 @@ func TestFlagErrorsNameFlagValueAndWhatIsAccepted(t *testing.T) {
 		args string
 		want []string
 	}{
-		{"-duration soon", []string{"-duration", `"soon"`, "a duration such as 10s", "24h"}},
+		{"-duration soon", []string{"-duration", `"soon"`, "a duration such as 10s", "1h"}},
 		{"-duration 1ms", []string{"-duration", `"1ms"`, "from 100ms"}},
 		{"-nodes 0", []string{"-nodes", `"0"`, "an integer from 1 to 256"}},
 		{"-nodes 1.5", []string{"-nodes", `"1.5"`, "an integer from 1 to 256"}},

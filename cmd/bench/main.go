@@ -10,8 +10,8 @@
 //	go run ./cmd/bench -redis redis://127.0.0.1:6379,redis://127.0.0.1:6380 -nodes 8
 //
 // The files in the order of a run: main, flags, settings, throughput, backend
-// (embedded, servers, memory; meter), mix, traffic, fleet, worker, latency,
-// progress, readback, conserve, report.
+// (embedded, servers, memory; meter), calibrate, mix, traffic, fleet, worker,
+// latency, progress, readback, conserve, result, report.
 package main
 
 import (
