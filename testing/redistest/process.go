@@ -1,0 +1,96 @@
+// This file is the backend that runs a program on PATH.
+
+package redistest
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A process is a server program with a directory and a port of its own.
+type process struct {
+	program string
+	args    []string
+	running *exec.Cmd
+}
+
+func startProcess(tb testing.TB, s *settings) (instance, string, error) {
+	program, err := exec.LookPath("redis-server")
+	if err != nil {
+		if program, err = exec.LookPath("valkey-server"); err != nil {
+			return nil, "", errors.New("neither redis-server nor valkey-server on PATH")
+		}
+	}
+	version, err := exec.Command(program, "--version").Output()
+	if err != nil {
+		return nil, "", fmt.Errorf("%s --version: %w", program, err)
+	}
+	port, err := freePort()
+	if err != nil {
+		return nil, "", err
+	}
+	dir := tb.TempDir()
+	p := &process{program: program, args: append([]string{
+		"--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--dir", dir, "--save", "", "--appendonly", "no",
+	}, s.args...)}
+	if err := p.restart(); err != nil {
+		return nil, "", err
+	}
+	describe(Process, strings.Join(strings.Fields(string(version))[:3], " "))
+	return p, fmt.Sprintf("redis://127.0.0.1:%d", port), nil
+}
+
+func (p *process) restart() error {
+	if p.running != nil {
+		return errors.New("it runs")
+	}
+	command := exec.Command(p.program, p.args...)
+	command.SysProcAttr = dieWithParent()
+	if err := command.Start(); err != nil {
+		return err
+	}
+	p.running = command
+	return nil
+}
+
+func (p *process) stop() { _ = p.kill() }
+
+func (p *process) kill() error {
+	if p.running == nil {
+		return nil
+	}
+	err := p.running.Process.Kill()
+	_ = p.running.Wait() // it was killed: that is its exit status
+	p.running = nil
+	if errors.Is(err, os.ErrProcessDone) {
+		return nil
+	}
+	return err
+}
+
+func (p *process) advance(time.Duration) error { return errNot }
+
+func (p *process) signal(s syscall.Signal) error {
+	if p.running == nil {
+		return errors.New("it does not run")
+	}
+	return p.running.Process.Signal(s)
+}
+
+// freePort returns a port that nothing listens on now.
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
