@@ -1,0 +1,57 @@
+package httplimit
+
+// This file answers the requests that do not reach the handler.
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/hanzoai/limiters/ratelimit"
+)
+
+// A problem is a problem document (RFC 9457). Type and Violated are those of
+// draft-ietf-httpapi-ratelimit-headers-11 for a quota that is exceeded.
+type problem struct {
+	Type     string   `json:"type,omitempty"` // without: about:blank
+	Title    string   `json:"title"`
+	Status   int      `json:"status"`
+	Violated []string `json:"violated-policies,omitempty"`
+}
+
+// limited returns what answers limited requests.
+func limited(policy string) func(http.ResponseWriter, *http.Request, ratelimit.Decision) {
+	body := encode(problem{
+		Type:     "https://iana.org/assignments/http-problem-types#quota-exceeded",
+		Title:    "The quota is exceeded",
+		Status:   http.StatusTooManyRequests,
+		Violated: []string{policy},
+	})
+	return func(w http.ResponseWriter, _ *http.Request, _ ratelimit.Decision) {
+		answer(w, http.StatusTooManyRequests, body)
+	}
+}
+
+var nameless = encode(problem{Title: http.StatusText(http.StatusBadRequest), Status: http.StatusBadRequest})
+
+// refused answers requests that have no key.
+func refused(w http.ResponseWriter, _ *http.Request, _ error) {
+	answer(w, http.StatusBadRequest, nameless)
+}
+
+// answer writes a problem document. No cache may hand it to another client.
+func answer(w http.ResponseWriter, status int, body []byte) {
+	h := w.Header()
+	h.Set("Content-Type", "application/problem+json")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // a client that is gone needs no answer
+}
+
+func encode(p problem) []byte {
+	body, err := json.Marshal(p)
+	if err != nil {
+		panic(err) // a problem holds strings and a number
+	}
+	return append(body, '\n')
+}

@@ -1,0 +1,118 @@
+package httplimit
+
+// This file holds what can be changed about the middleware.
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/hanzoai/limiters/ratelimit"
+)
+
+// An Option changes what [New] makes. Of several that set the same thing the last
+// one counts.
+type Option func(*options)
+
+type options struct {
+	cost      func(*http.Request) uint64
+	skip      func(*http.Request) bool
+	keyErrors Action
+	emptyKeys Action
+	fields    Fields
+	policy    string
+	unit      string
+	onLimited func(http.ResponseWriter, *http.Request, ratelimit.Decision)
+	onRefused func(http.ResponseWriter, *http.Request, error)
+}
+
+func collect(opts []Option) (*options, error) {
+	o := &options{keyErrors: Refuse, emptyKeys: Refuse, fields: RateLimit, policy: "default"}
+	for _, opt := range opts {
+		opt(o)
+	}
+	if o.onLimited == nil {
+		o.onLimited = limited(o.policy)
+	}
+	if o.onRefused == nil {
+		o.onRefused = refused
+	}
+	var errs []error
+	if o.fields&^(RateLimit|XRateLimit) != 0 {
+		errs = append(errs, fmt.Errorf("httplimit: WithFields: %d is no combination of RateLimit and XRateLimit", o.fields))
+	}
+	for _, a := range []Action{o.keyErrors, o.emptyKeys} {
+		if a != Pass && a != Refuse {
+			errs = append(errs, fmt.Errorf("httplimit: action %d is neither Pass nor Refuse", a))
+		}
+	}
+	if o.policy == "" || !printable(o.policy) {
+		errs = append(errs, fmt.Errorf("httplimit: WithPolicy: name %q is empty or not printable ASCII", o.policy))
+	}
+	if !printable(o.unit) {
+		errs = append(errs, fmt.Errorf("httplimit: WithPolicy: unit %q is not printable ASCII", o.unit))
+	}
+	return o, errors.Join(errs...)
+}
+
+// An Action says what happens to a request that has no key to be counted under.
+type Action uint8
+
+const (
+	// Refuse answers the request with status 400.
+	Refuse Action = iota
+	// Pass hands the request to the handler, uncounted.
+	Pass
+)
+
+// WithCost has a request count as cost units instead of 1. A cost of 0 asks
+// without counting: the request passes unless the key is limited already.
+func WithCost(cost func(r *http.Request) uint64) Option {
+	return func(o *options) { o.cost = cost }
+}
+
+// WithSkip hands requests to the handler, uncounted, for which skip is true: health
+// checks, for instance. It is called before the key function.
+func WithSkip(skip func(r *http.Request) bool) Option {
+	return func(o *options) { o.skip = skip }
+}
+
+// WithKeyErrors says what happens to requests whose key function fails. The
+// default is [Refuse]: a client may be able to provoke the failure.
+func WithKeyErrors(a Action) Option {
+	return func(o *options) { o.keyErrors = a }
+}
+
+// WithEmptyKeys says what happens to requests with an empty key. The default is
+// [Refuse]: a client could leave out what the key is made of, and not be limited.
+func WithEmptyKeys(a Action) Option {
+	return func(o *options) { o.emptyKeys = a }
+}
+
+// WithFields says which fields responses carry; 0 is none. The default is
+// [RateLimit]. Retry-After is not affected.
+func WithFields(f Fields) Option {
+	return func(o *options) { o.fields = f }
+}
+
+// WithPolicy names the limit in RateLimit fields and in the body of a 429, and the
+// unit that it counts; both are printable ASCII. The defaults are "default" and "",
+// which means requests. Units that the draft registers are requests, content-bytes
+// and concurrent-requests.
+func WithPolicy(name, unit string) Option {
+	return func(o *options) { o.policy, o.unit = name, unit }
+}
+
+// WithLimited has f answer limited requests. The fields and Retry-After are set
+// when it is called; it has to write the status, and may write a body. nil is the
+// default: status 429 and a problem document (RFC 9457).
+func WithLimited(f func(w http.ResponseWriter, r *http.Request, d ratelimit.Decision)) Option {
+	return func(o *options) { o.onLimited = f }
+}
+
+// WithRefused has f answer requests that are refused for want of a key: the reason
+// is [ErrEmptyKey] or what the key function returned. nil is the default: status
+// 400 and a problem document that does not show the reason.
+func WithRefused(f func(w http.ResponseWriter, r *http.Request, reason error)) Option {
+	return func(o *options) { o.onRefused = f }
+}
