@@ -1,0 +1,56 @@
+package ratelimit_test
+
+// This file holds the Go of README.md, so that it compiles and does what it says.
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"time"
+
+	"github.com/hanzoai/limiters/ratelimit"
+)
+
+// newHandler is the README's first screen.
+func newHandler(lim *ratelimit.Limiter, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		d := lim.Check(r.Header.Get("X-Team"), 1) // no I/O: a look-up in memory
+		if !d.Allowed() {
+			if wait := d.RetryAfter(); wait < ratelimit.Never {
+				w.Header().Set("Retry-After", fmt.Sprint(math.Ceil(wait.Seconds())))
+			}
+			http.Error(w, "slow down", http.StatusTooManyRequests)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// A handler that refuses what is over the limit, and says when to come back.
+func Example() {
+	cfg := ratelimit.DefaultConfig()
+	cfg.GlobalThreshold = 3               // units per window and entity, of the whole fleet
+	cfg.WindowInterval = time.Minute      // as by default
+	cfg.RedisURLs = []string{"memory://"} // in production "redis://host:6379", one or more
+	lim, err := ratelimit.New(cfg)
+	if err != nil {
+		panic(err)
+	}
+	defer lim.Close(context.Background())
+
+	handler := newHandler(lim, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {}))
+	for range 4 {
+		w := httptest.NewRecorder()
+		r := httptest.NewRequest("GET", "/", nil)
+		r.Header.Set("X-Team", "team_42")
+		handler.ServeHTTP(w, r)
+		fmt.Println(w.Code)
+	}
+	// Output:
+	// 200
+	// 200
+	// 429
+	// 429
+}
