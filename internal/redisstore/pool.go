@@ -144,5 +144,5 @@ func (d *dialer) prepare(conn redis.Conn, deadline time.Time) error {
 // another server had better be asked.
 func lost(err error) bool {
 	r, ok := refusalOf(err)
-	return ok && !r.keep
+	return ok && !r.Keep
 }

@@ -31,6 +31,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 
 	"github.com/hanzoai/limiters/internal/redisurl"
+	"github.com/hanzoai/limiters/internal/scriptcall"
 	"github.com/hanzoai/limiters/lua"
 	"github.com/hanzoai/limiters/ratelimit/store"
 )
@@ -45,8 +46,8 @@ type Store struct {
 	timeouts Timeouts    // immutable
 
 	mu      sync.Mutex
-	closed  bool    // guarded by mu
-	request request // guarded by mu
+	closed  bool               // guarded by mu
+	request scriptcall.Request // guarded by mu
 }
 
 // Open returns a store over a pool of its own, which Close closes. It does not
@@ -143,8 +144,8 @@ func (s *Store) attempt(ctx context.Context, conn redis.Conn, deadline time.Time
 		keep = true
 		return failedConnect(err)
 	}
-	defer s.request.release()
-	args := s.request.encode(batch)
+	defer s.request.Release()
+	args := s.request.Encode(batch)
 
 	args[0] = boxedSHA
 	raw, step, err := call(conn, deadline, "EVALSHA", args)
@@ -157,7 +158,7 @@ func (s *Store) attempt(ctx context.Context, conn redis.Conn, deadline time.Time
 		failed, keep = failedCall(step, err)
 		return failed
 	}
-	if err := decode(raw, batch, reply); err != nil {
+	if err := scriptcall.Decode(raw, batch, reply); err != nil {
 		return &store.Error{Fate: store.Unknown, Step: store.StepDecode, Cause: store.CauseMalformed, Err: err}
 	}
 	keep = true

@@ -263,20 +263,6 @@ func TestWhatIsNotSent(t *testing.T) {
 	}
 }
 
-func TestNothingOfABatchIsKept(t *testing.T) {
-	t.Parallel()
-	s := &script{answers: []string{fine}}
-	r := New(s.pool(), Timeouts{})
-	if err := r.Apply(context.Background(), small(), &store.Reply{}); err != nil {
-		t.Fatal(err)
-	}
-	for i, arg := range r.request.args {
-		if arg != nil {
-			t.Errorf("argument %d is kept: %v", i, arg)
-		}
-	}
-}
-
 // embedded returns a store on an embedded server, and the server.
 func embedded(tb testing.TB, url string) (*Store, *miniredis.Miniredis) {
 	m := miniredis.RunT(tb)

@@ -1,7 +1,7 @@
 // This file reads the script's answer, and takes no answer for granted: what is
 // not exactly the shape, length and range it must be acknowledges nothing.
 
-package redisstore
+package scriptcall
 
 import (
 	"fmt"
@@ -12,15 +12,16 @@ import (
 // headLength is the count of integers before the first write's.
 const headLength = 5
 
-// decode fills in the reply to batch from what redigo returned. After an error
-// the reply is undefined.
-func decode(raw any, batch *store.Batch, reply *store.Reply) error {
+// Decode fills in the reply to batch from what a client returned: an array is a
+// []any, an integer an int64. It reuses the reply's slices. After an error the
+// reply is undefined; a batch is acknowledged by a nil error only.
+func Decode(raw any, batch *store.Batch, reply *store.Reply) error {
 	values, ok := raw.([]any)
 	if !ok {
-		return fmt.Errorf("redisstore: the reply is a %T, not an array", raw)
+		return fmt.Errorf("scriptcall: the reply is a %T, not an array", raw)
 	}
 	if want := headLength + 2*len(batch.Writes) + len(batch.Reads); len(values) != want {
-		return fmt.Errorf("redisstore: the reply has %d elements, not %d", len(values), want)
+		return fmt.Errorf("scriptcall: the reply has %d elements, not %d", len(values), want)
 	}
 	if err := decodeHead(values, batch, reply); err != nil {
 		return err
@@ -91,10 +92,10 @@ func statuses(outcome store.Outcome) (first, last int64) {
 func integer(values []any, i int, least, most int64) (int64, error) {
 	n, ok := values[i].(int64)
 	if !ok {
-		return 0, fmt.Errorf("redisstore: element %d of the reply is a %T, not an integer", i, values[i])
+		return 0, fmt.Errorf("scriptcall: element %d of the reply is a %T, not an integer", i, values[i])
 	}
 	if n < least || n > most {
-		return 0, fmt.Errorf("redisstore: element %d of the reply is %d, not within %d … %d", i, n, least, most)
+		return 0, fmt.Errorf("scriptcall: element %d of the reply is %d, not within %d … %d", i, n, least, most)
 	}
 	return n, nil
 }

@@ -1,15 +1,23 @@
 // This file holds replies of every wrong shape: none is taken for an answer.
 
-package redisstore
+package scriptcall
 
 import (
+	"errors"
 	"math"
 	"testing"
-
-	"github.com/gomodule/redigo/redis"
+	"time"
 
 	"github.com/hanzoai/limiters/ratelimit/store"
 )
+
+// small is a batch with one write and one read.
+func small() *store.Batch {
+	return &store.Batch{
+		Sequence: "p:id:seq", Number: 7, SequenceTTL: time.Hour, WindowKey: "p:window", Window: time.Minute,
+		Writes: []store.Write{{Key: "p:a:1", Delta: 3, TTL: 2 * time.Minute}}, Reads: []string{"p:a:0"},
+	}
+}
 
 // answer is a right reply to small(), one element replaced.
 func answer(at int, value any) []any {
@@ -22,9 +30,9 @@ func answer(at int, value any) []any {
 
 func TestDecodeRejectsWhatIsNotExactlyAReply(t *testing.T) {
 	t.Parallel()
-	rejected := []any{nil, int64(7), "OK", []byte("x"), redis.Error("x"), []any{}, answer(-1, nil)[:7], append(answer(-1, nil), int64(0))}
+	rejected := []any{nil, int64(7), "OK", []byte("x"), errors.New("x"), []any{}, answer(-1, nil)[:7], append(answer(-1, nil), int64(0))}
 	for at := range answer(-1, nil) {
-		for _, value := range []any{nil, "1", []byte("1"), 1, uint64(1), 1.0, redis.Error("x"), []any{int64(1)}, int64(math.MinInt64), int64(math.MaxInt64), int64(-2)} {
+		for _, value := range []any{nil, "1", []byte("1"), 1, uint64(1), 1.0, errors.New("x"), []any{int64(1)}, int64(math.MinInt64), int64(math.MaxInt64), int64(-2)} {
 			rejected = append(rejected, answer(at, value))
 		}
 	}
@@ -33,8 +41,8 @@ func TestDecodeRejectsWhatIsNotExactlyAReply(t *testing.T) {
 		answer(3, int64(1_000_000)), answer(5, int64(4)), answer(5, int64(-1)), answer(6, int64(store.MaxUnits+1)), answer(7, int64(store.MaxUnits+1)),
 	)
 	for _, raw := range rejected {
-		if err := decode(raw, small(), &store.Reply{}); err == nil {
-			t.Errorf("decode(%v) accepts it", raw)
+		if err := Decode(raw, small(), &store.Reply{}); err == nil {
+			t.Errorf("Decode(%v) accepts it", raw)
 		}
 	}
 	accepted := [][]any{
@@ -47,8 +55,8 @@ func TestDecodeRejectsWhatIsNotExactlyAReply(t *testing.T) {
 		accepted = append(accepted, skipped)
 	}
 	for _, raw := range accepted {
-		if err := decode(raw, small(), &store.Reply{}); err != nil {
-			t.Errorf("decode(%v): %v", raw, err)
+		if err := Decode(raw, small(), &store.Reply{}); err != nil {
+			t.Errorf("Decode(%v): %v", raw, err)
 		}
 	}
 }
@@ -74,7 +82,7 @@ func FuzzDecode(f *testing.F) {
 			case 3:
 				values = append(values, []any{seed})
 			case 4:
-				values = append(values, redis.Error("x"))
+				values = append(values, errors.New("x"))
 			case 5:
 				values = append(values, seed*int64(i))
 			case 6:
@@ -88,7 +96,7 @@ func FuzzDecode(f *testing.F) {
 			raw = values[0]
 		}
 		var reply store.Reply
-		if decode(raw, b, &reply) != nil {
+		if Decode(raw, b, &reply) != nil {
 			return
 		}
 		if len(reply.Writes) != int(writes) || len(reply.Reads) != int(reads) || reply.Number != b.Number {

@@ -1,7 +1,7 @@
 // This file lays a batch out as the arguments of the script, without allocating
 // what was allocated for the batch before.
 
-package redisstore
+package scriptcall
 
 import (
 	"time"
@@ -9,9 +9,9 @@ import (
 	"github.com/hanzoai/limiters/ratelimit/store"
 )
 
-// A request holds the arguments of one call, and integers that are already boxed.
-// The zero request is ready. It is not safe for concurrent use.
-type request struct {
+// A Request holds the arguments of one call, and integers that are already boxed.
+// The zero Request is ready. It is not safe for concurrent use.
+type Request struct {
 	args []any
 	// Sized for the deltas of a tick, and for the milliseconds of a tenth of
 	// jitter on a TTL of some minutes.
@@ -36,9 +36,9 @@ func (b *boxes) box(n int64) any {
 	return boxed
 }
 
-// encode returns the arguments of EVALSHA for the batch, the first of which, the
-// script, is left to the caller. They are valid until release.
-func (r *request) encode(b *store.Batch) []any {
+// Encode returns the arguments of EVALSHA for the batch, the first of which, the
+// script, is left to the caller to set. They are valid until [Request.Release].
+func (r *Request) Encode(b *store.Batch) []any {
 	writes, reads := len(b.Writes), len(b.Reads)
 	args := append(r.args[:0], nil, int64(2+writes+reads), b.Sequence, b.WindowKey)
 	for i := range b.Writes {
@@ -60,8 +60,8 @@ func (r *request) encode(b *store.Batch) []any {
 	return args
 }
 
-// release lets go of the batch's strings.
-func (r *request) release() {
+// Release lets go of the batch's strings.
+func (r *Request) Release() {
 	clear(r.args)
 }
 
