@@ -72,21 +72,23 @@ func (p *partition) drawIdentityLocked() {
 
 // tick syncs what waits, entities of the lowest rank or above: the batch without
 // an answer first, then up to the partition's share of Config.MaxSyncKeysPerTick,
-// in scripts of at most Config.MaxKeysPerScript. It ends at the first batch that
-// stays without an answer, whose error it returns. It requires the turn.
+// in scripts of at most Config.MaxKeysPerScript. What is queued meanwhile is left
+// to the next tick. It ends at the first batch that stays without an answer, whose
+// error it returns. It requires the turn.
 func (p *partition) tick(ctx context.Context, lowest rank) error {
 	if p.isCarrying() {
 		if err := p.deliver(ctx); err != nil {
+			p.noteDeferred(lowest, 0)
 			return err
 		}
 	}
-	defer p.noteDeferred(lowest)
-	for budget := p.l.keysPerTick; budget > 0; {
-		p.taken = p.queue.pop(p.taken[:0], min(budget, p.l.cfg.MaxKeysPerScript), lowest)
+	quota, left := p.queue.quota(p.l.keysPerTick, lowest)
+	p.noteDeferred(lowest, left)
+	for {
+		p.taken = p.queue.pop(p.taken[:0], p.l.cfg.MaxKeysPerScript, &quota)
 		if len(p.taken) == 0 {
-			break
+			return nil
 		}
-		budget -= len(p.taken)
 		encoded := p.encode()
 		clear(p.taken)
 		if !encoded {
@@ -96,15 +98,14 @@ func (p *partition) tick(ctx context.Context, lowest rank) error {
 			return err
 		}
 	}
-	return nil
 }
 
-// noteDeferred notes how many entities a whole tick leaves in the queue.
-func (p *partition) noteDeferred(lowest rank) {
+// noteDeferred notes how many entities a whole tick leaves in the queue because of
+// its bound.
+func (p *partition) noteDeferred(lowest rank, left int) {
 	if lowest > rankIdle {
 		return
 	}
-	left := p.queue.len()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.health.deferred = left

@@ -55,13 +55,32 @@ func (q *queue) push(e *entry, r rank) bool {
 	return true
 }
 
-// pop takes up to limit entries off the queue, those of the highest rank first and
-// none below lowest, and appends them to taken.
-func (q *queue) pop(taken []*entry, limit int, lowest rank) []*entry {
+// A quota is how many entries a tick may still take, by rank.
+type quota [ranks]int
+
+// quota returns what a tick may take: of the entries that wait now, up to limit,
+// those of the highest rank first and none below lowest. left is how many more of
+// those ranks wait. Entries queued after it wait behind, for the next tick: one
+// that is queued again as soon as it is answered does not keep the tick going.
+func (q *queue) quota(limit int, lowest rank) (quota quota, left int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for r := int(ranks) - 1; r >= int(lowest); r-- {
-		for ; limit > 0 && q.waiting[r].len > 0; limit-- {
+		quota[r] = min(limit, q.waiting[r].len)
+		limit -= quota[r]
+		left += q.waiting[r].len - quota[r]
+	}
+	return quota, left
+}
+
+// pop takes up to limit entries within the quota off the queue, those of the
+// highest rank first, each rank's oldest first, and appends them to taken.
+func (q *queue) pop(taken []*entry, limit int, quota *quota) []*entry {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for r := int(ranks) - 1; r >= 0; r-- {
+		for ; limit > 0 && quota[r] > 0 && q.waiting[r].len > 0; limit-- {
+			quota[r]--
 			e := q.waiting[r].front
 			q.waiting[r].remove(e)
 			e.inQueue = false
