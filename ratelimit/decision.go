@@ -5,6 +5,8 @@ package ratelimit
 import (
 	"math"
 	"time"
+
+	"github.com/hanzoai/limiters/ratelimit/store"
 )
 
 // A Verdict is what a check found.
@@ -99,19 +101,12 @@ func (d Decision) Threshold() uint64 { return d.threshold }
 // allowed or not. It is finite and never negative.
 func (d Decision) Level() float64 { return d.level }
 
-// Remaining returns how far the level is below the threshold, in whole units, from
-// 0 to the threshold. Since a level that reaches the threshold is limited, a
-// request of that many units would be limited; one unit less would pass.
+// Remaining returns how far the level is below the threshold, in whole units rounded
+// down, from 0 to the threshold. A request of fewer units would pass now, one of
+// more would not; one of just as many would pass unless the level is whole.
 func (d Decision) Remaining() uint64 {
-	room := float64(d.threshold) - d.level
-	switch {
-	case !(room > 0):
-		return 0
-	case d.level <= 0:
-		return d.threshold
-	default:
-		return min(uint64(room), d.threshold)
-	}
+	used := uint64(math.Ceil(d.level)) // exact: a level is far below 2^63
+	return d.threshold - min(used, d.threshold)
 }
 
 // RetryAfter returns the smallest wait after which this same request would pass,
@@ -122,7 +117,7 @@ func (d Decision) RetryAfter() time.Duration {
 	if d.verdict != VerdictLimited {
 		return 0
 	}
-	threshold, units := float64(d.threshold), float64(d.units)
+	threshold, units := float64(d.threshold), float64(min(d.units, store.MaxUnits))
 	if units >= threshold {
 		return Never
 	}
