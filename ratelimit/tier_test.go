@@ -1,0 +1,231 @@
+// Tests of tiers: where they begin, and when they have an entity's counters read.
+
+package ratelimit
+
+import (
+	"context"
+	"math"
+	"testing"
+	"time"
+)
+
+func TestTierBoundariesBelongToTheHigherTier(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		pressure float64
+		want     Tier
+	}{
+		{0, Idle},
+		{math.Nextafter(0.10, 0), Idle},
+		{0.10, Low},
+		{math.Nextafter(0.50, 0), Low},
+		{0.50, Normal},
+		{math.Nextafter(0.80, 0), Normal},
+		{0.80, Hot},
+		{1, Hot},
+		{1e300, Hot},
+	} {
+		if got := tierOf(c.pressure); got != c.want {
+			t.Errorf("tierOf(%v) = %v, want %v", c.pressure, got, c.want)
+		}
+	}
+}
+
+func TestTierBoundariesScaleWithTheThreshold(t *testing.T) {
+	t.Parallel()
+	for _, threshold := range []uint64{10, 100, 1000, 1_000_000, 1 << 50} {
+		for i, want := range []Tier{Idle, Low, Low, Low, Low, Normal, Normal, Normal, Hot, Hot, Hot} {
+			level := float64(threshold / 10 * uint64(i))
+			if got := tierOf(pressureOf(level, threshold)); threshold%10 == 0 && got != want {
+				t.Errorf("%v of %d is %v, want %v", level, threshold, got, want)
+			}
+		}
+	}
+	if got := pressureOf(5, 0); got != 0 {
+		t.Errorf("pressure at a threshold of 0 is %v, want 0", got)
+	}
+}
+
+func TestReadIntervalsOfTiers(t *testing.T) {
+	t.Parallel()
+	const sync = int64(15 * time.Second)
+	for tier, want := range map[Tier]time.Duration{Low: 60 * time.Second, Normal: 15 * time.Second, Hot: 7500 * time.Millisecond} {
+		if got, ok := tier.readInterval(sync); !ok || got != int64(want) {
+			t.Errorf("%v is read every %v (%v), want %v", tier, time.Duration(got), ok, want)
+		}
+	}
+	if _, ok := Idle.readInterval(sync); ok {
+		t.Error("an idle entity is read on its own account")
+	}
+}
+
+func TestTierNames(t *testing.T) {
+	t.Parallel()
+	for tier, want := range []string{"idle", "low", "normal", "hot"} {
+		if got := Tier(tier).String(); got != want {
+			t.Errorf("tier %d is named %q, want %q", tier, got, want)
+		}
+	}
+}
+
+// reads returns how many counters the node asked to read, without writing to
+// them, since the last call.
+func (n *node) reads() (reads int) {
+	for _, b := range n.link.take() {
+		reads += len(b.Reads)
+	}
+	return reads
+}
+
+// probe peeks at a key, syncs, and returns how many counters that read.
+func (n *node) probe(key string) (reads int) {
+	n.world.t.Helper()
+	n.Peek(key)
+	if err := n.Sync(context.Background()); err != nil {
+		n.world.t.Fatal(err)
+	}
+	return n.reads()
+}
+
+// settleAt counts units of a key and lets the tick pass that syncs them.
+func (n *node) settleAt(key string, units uint64) {
+	n.check(key, units)
+	n.world.clock.Advance(time.Second)
+	n.reads()
+}
+
+func TestReadsAreAskedForAtTheIntervalOfTheTier(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		units uint64
+		due   time.Duration // 0: never
+	}{
+		{"idle", 9, 0},
+		{"low, at its boundary", 10, 60 * time.Second},
+		{"low, at its end", 49, 60 * time.Second},
+		{"normal, at its boundary", 50, 15 * time.Second},
+		{"normal, at its end", 79, 15 * time.Second},
+		{"hot, at its boundary", 80, 7500 * time.Millisecond},
+		{"limited", 100, 7500 * time.Millisecond},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			n := w.node(func(c *Config) { c.TickInterval = 2 * time.Second })
+			n.check("k", c.units)
+			w.clock.Advance(2 * time.Second)
+			if got := n.reads(); got != 1 {
+				t.Fatalf("the first sync read %d counters beside the one it wrote, want 1", got)
+			}
+			never := c.due == 0
+			if never {
+				c.due = n.cfg.LocalCacheIdleTimeout - 1
+			}
+			w.clock.Advance(c.due - 1)
+			if got := n.probe("k"); got != 0 {
+				t.Errorf("a probe less than %v after the last read had %d counters read", c.due, got)
+			}
+			w.clock.Advance(1)
+			want := 2
+			if never {
+				want = 0
+			}
+			if got := n.probe("k"); got != want {
+				t.Errorf("a probe %v after the last read had %d counters read, want %d", c.due, got, want)
+			}
+		})
+	}
+}
+
+func TestIdleEntitiesSendTheirUnitsWithoutReading(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	n := w.node(func(c *Config) { c.GlobalThreshold = 1_000_000 })
+	n.check("k", 1)
+	w.clock.Advance(3 * time.Second) // the epoch's last early read was at its third second
+	n.check("k", 1)
+	w.clock.Advance(time.Second)
+	n.link.take()
+	for range 40 {
+		n.check("k", 1)
+		w.clock.Advance(time.Second)
+	}
+	batches := n.link.take()
+	if len(batches) != 40 {
+		t.Fatalf("40 ticks with traffic sent %d batches", len(batches))
+	}
+	for _, b := range batches {
+		if len(b.Writes) != 1 || len(b.Reads) != 0 {
+			t.Fatalf("a batch of an idle entity writes %d and reads %d counters, want 1 and 0", len(b.Writes), len(b.Reads))
+		}
+	}
+}
+
+func TestPromotionIsImmediate(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	n := w.node(func(c *Config) { c.GlobalThreshold = 1000 })
+	n.settleAt("k", 1)
+	w.clock.Advance(19 * time.Second)
+	n.check("k", 400)
+	w.clock.Advance(time.Second) // at 21 s: reads, for the epoch's sake
+	if got := n.reads(); got != 1 {
+		t.Fatalf("%d counters read beside the one written, want 1", got)
+	}
+	w.clock.Advance(15 * time.Second) // a whole base interval, a quarter of Low's
+	n.check("k", 1)
+	w.clock.Advance(time.Second)
+	if got := n.reads(); got != 0 {
+		t.Fatalf("a low entity had %d counters read before its interval was over", got)
+	}
+	if d := n.check("k", 400); d.Level() < 500 {
+		t.Fatalf("level %v, want that of a normal entity", d.Level())
+	}
+	w.clock.Advance(time.Second)
+	if got := n.reads(); got != 1 {
+		t.Fatalf("an entity that this request made Normal read %d counters at the next tick, want 1", got)
+	}
+}
+
+func TestAProbeAsksForReadsToo(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	n := w.node(nil)
+	n.settleAt("k", 90)
+	w.clock.Advance(7500 * time.Millisecond)
+	n.link.take()
+	n.Peek("k")
+	w.clock.Advance(time.Second)
+	batches := n.link.take()
+	if len(batches) != 1 || len(batches[0].Writes) != 0 || len(batches[0].Reads) != 2 {
+		t.Fatalf("a probe of a hot entity led to %+v, want one batch that reads two counters and writes none", batches)
+	}
+}
+
+func TestALimitedRequestAsksForReadsToo(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	n := w.node(nil)
+	n.settleAt("k", 500)
+	w.clock.Advance(8 * time.Second)
+	n.link.take()
+	if d := n.check("k", 1); d.Allowed() {
+		t.Fatalf("allowed at level %v", d.Level())
+	}
+	w.clock.Advance(time.Second)
+	if got := n.reads(); got != 2 {
+		t.Fatalf("a limited request had %d counters read, want 2", got)
+	}
+}
+
+func TestNobodyAsksNothingIsRead(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	n := w.node(nil)
+	n.settleAt("k", 90)
+	w.clock.Advance(time.Minute)
+	if got := n.link.take(); len(got) != 0 {
+		t.Fatalf("%d batches were sent for an entity that nobody asks about", len(got))
+	}
+}
