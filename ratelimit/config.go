@@ -10,7 +10,13 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
+
+	"github.com/hanzoai/limiters/internal/redisurl"
 )
+
+// shownBytes is how much of a value an error shows.
+const shownBytes = 200
 
 // settingOverrides is how many overrides a setting's text shows.
 const settingOverrides = 10
@@ -103,7 +109,7 @@ func valueText(value any) string {
 	case string:
 		return strconv.Quote(v)
 	case []string:
-		return strconv.Quote(strings.Join(maskURLs(v), ","))
+		return strconv.Quote(strings.Join(redisurl.MaskList(v), ","))
 	case Overrides:
 		return overridesText(v)
 	}
@@ -140,4 +146,19 @@ func durationText(d time.Duration) string {
 		text = strings.TrimSuffix(text, "0m")
 	}
 	return text
+}
+
+// shown quotes a value for an error: cut if long, masked if it looks like a URL.
+func shown(value string) string {
+	if strings.Contains(value, "://") {
+		value = strings.Join(redisurl.MaskList(strings.Split(value, ",")), ",")
+	}
+	if len(value) > shownBytes {
+		cut := shownBytes
+		for cut > 0 && !utf8.RuneStart(value[cut]) {
+			cut--
+		}
+		return strconv.Quote(value[:cut]) + "…"
+	}
+	return strconv.Quote(value)
 }

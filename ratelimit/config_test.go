@@ -156,3 +156,23 @@ func TestDurationText(t *testing.T) {
 		}
 	}
 }
+
+func TestShown(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]string{
+		"":                             `""`,
+		"abc":                          `"abc"`,
+		"a\x00\"b":                     `"a\x00\"b"`,
+		"user@example.com=x":           `"user@example.com=x"`,
+		"redis://u:hunter2@h":          `"redis://***@h"`,
+		"redis://u:hun,ter2@h":         `"redis://***,***@h"`,
+		strings.Repeat("x", 200):       `"` + strings.Repeat("x", 200) + `"`,
+		strings.Repeat("x", 201):       `"` + strings.Repeat("x", 200) + `"…`,
+		strings.Repeat("x", 199) + "é": `"` + strings.Repeat("x", 199) + `"…`,
+		"redis://u:" + strings.Repeat("hunter2", 100) + "@h": `"redis://***@h"`,
+	} {
+		if got := shown(value); got != want {
+			t.Errorf("shown(%q) = %s, want %s", value, got, want)
+		}
+	}
+}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/hanzoai/limiters/internal/redisurl"
 )
 
 // Overrides are thresholds of single entity keys, in units per window. 0 blocks
@@ -74,7 +76,7 @@ func parseOverrides(csv string) (Overrides, []error) {
 func shownElement(elements []string, i int) string {
 	for _, element := range elements {
 		if strings.Contains(element, "://") {
-			return shown(strings.TrimSpace(maskURLs(elements)[i]))
+			return shown(redisurl.MaskList(elements)[i])
 		}
 	}
 	return shown(strings.TrimSpace(elements[i]))

@@ -13,9 +13,6 @@ import (
 	"strings"
 )
 
-// masked stands for what is not shown.
-const masked = "***"
-
 // accepted ends every error.
 const accepted = "accepted: [name=] and redis://, rediss:// [user:password@]host[:port][/db], " +
 	"unix://[user:password@]/path[?db=n] or memory://; percent-encode special characters in a password, a comma as %2C"
@@ -27,18 +24,19 @@ func ParseList(elements []string) ([]Target, error) {
 	var targets []Target
 	var failed []error
 	seen := map[string]int{}
+	shown := MaskList(elements)
 	for i, element := range elements {
 		if strings.TrimSpace(element) == "" {
 			continue
 		}
-		target, err := Parse(element)
+		target, err := parse(element, shown[i])
 		if err != nil {
 			failed = append(failed, fmt.Errorf("element %d: %w", i+1, err))
 			continue
 		}
 		if first, ok := seen[target.Name]; ok {
 			failed = append(failed, fmt.Errorf("element %d: %q has the name %q of element %d: give one of them another as name=url",
-				i+1, Mask(element), target.Name, first))
+				i+1, shown[i], target.Name, first))
 			continue
 		}
 		seen[target.Name] = i + 1
@@ -51,57 +49,20 @@ func ParseList(elements []string) ([]Target, error) {
 }
 
 // Parse parses one element.
-func Parse(element string) (Target, error) {
+func Parse(element string) (Target, error) { return parse(element, Mask(element)) }
+
+// parse parses one element, which errors show as shown.
+func parse(element, shown string) (Target, error) {
 	name, address := cutName(strings.TrimSpace(element))
 	target, err := parseAddress(address)
 	if err != nil {
-		return Target{}, fmt.Errorf("%q: %w; %s", Mask(element), err, accepted)
+		return Target{}, fmt.Errorf("%q: %w; %s", shown, err, accepted)
 	}
 	target.Name = name
 	if name == "" {
 		target.Name = target.defaultName()
 	}
 	return target, nil
-}
-
-// Mask is an element as it may be shown, whether it can be parsed or not: user
-// information, and whatever might be some, is masked, and so are parameters.
-func Mask(element string) string {
-	name, address := cutName(strings.TrimSpace(element))
-	if name != "" {
-		name += "="
-	}
-	scheme, rest, ok := strings.Cut(address, "://")
-	if !ok || strings.Trim(scheme, "abcdefghijklmnopqrstuvwxyz") != "" {
-		scheme, rest = "", address
-	} else {
-		scheme += "://"
-	}
-	secret := ""
-	if at := strings.LastIndexByte(rest, '@'); at >= 0 {
-		secret, rest = masked+"@", rest[at+1:]
-	} else if scheme != "unix://" && !plainHost(rest) {
-		// A user and a password whose host is missing look like host and port.
-		secret, rest = masked, ""
-	}
-	rest, _, _ = strings.Cut(rest, "#")
-	if path, query, ok := strings.Cut(rest, "?"); ok {
-		rest = path + "?" + masked
-		if db, ok := strings.CutPrefix(query, "db="); ok && isDigits(db) {
-			rest = path + "?" + query
-		}
-	}
-	return name + scheme + secret + rest
-}
-
-// plainHost reports that rest is a host, perhaps with a numeric port, perhaps
-// followed by a numeric path: nothing that hides a secret.
-func plainHost(rest string) bool {
-	u, err := url.Parse("redis://" + rest)
-	if err != nil || u.User != nil || u.RawQuery != "" || u.Fragment != "" || !strings.HasPrefix(rest, u.Host) {
-		return false
-	}
-	return u.Path == "" || u.Path == "/" || isDigits(u.Path[1:])
 }
 
 // cutName splits "name=address"; the name is empty if there is none.

@@ -1,7 +1,7 @@
-// Tests of masking: well-formed URLs stay readable, malformed ones give nothing
-// away.
+// Tests of masking: well-formed addresses stay readable, malformed ones give
+// nothing away.
 
-package ratelimit
+package redisurl
 
 import (
 	"strings"
@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestMaskURL(t *testing.T) {
+func TestMask(t *testing.T) {
 	t.Parallel()
 	for url, want := range map[string]string{
 		"":                                "",
@@ -53,14 +53,14 @@ func TestMaskURL(t *testing.T) {
 		"hunter2 x://host":                   "***://host",
 		"redis://u:hunter2%zz@host:6379/bad": "redis://***@host:6379/bad",
 	} {
-		if got := maskURL(url); got != want {
-			t.Errorf("maskURL(%q) = %q, want %q", url, got, want)
+		if got := Mask(url); got != want {
+			t.Errorf("Mask(%q) = %q, want %q", url, got, want)
 		}
 	}
 }
 
-// TestMaskURLsSplitPassword: a comma in a password splits a URL in two or more.
-func TestMaskURLsSplitPassword(t *testing.T) {
+// TestMaskListSplitPassword: a comma in a password splits a URL in two or more.
+func TestMaskListSplitPassword(t *testing.T) {
 	t.Parallel()
 	for list, want := range map[string]string{
 		"redis://a:1,redis://b:2":                                 "redis://a:1,redis://b:2",
@@ -70,35 +70,70 @@ func TestMaskURLsSplitPassword(t *testing.T) {
 		"x=redis://u:12,34@b:2,redis://u:5,6@c":                   "x=redis://***,***@b:2,redis://***,***@c",
 		"redis://u:1@a,redis://u:2@b,3@c,unix:///r,redis://u:p@d": "redis://***@a,redis://***,***@c,unix:///r,redis://***@d",
 	} {
-		if diff := cmp.Diff(strings.Split(want, ","), maskURLs(strings.Split(list, ","))); diff != "" {
-			t.Errorf("maskURLs(%q) (-want +got):\n%s", list, diff)
+		if diff := cmp.Diff(strings.Split(want, ","), MaskList(strings.Split(list, ","))); diff != "" {
+			t.Errorf("MaskList(%q) (-want +got):\n%s", list, diff)
 		}
 	}
 }
 
-func TestShown(t *testing.T) {
+func TestMaskKeepsWhatHelps(t *testing.T) {
 	t.Parallel()
-	for value, want := range map[string]string{
-		"":                             `""`,
-		"abc":                          `"abc"`,
-		"a\x00\"b":                     `"a\x00\"b"`,
-		"user@example.com=x":           `"user@example.com=x"`,
-		"redis://u:hunter2@h":          `"redis://***@h"`,
-		"redis://u:hun,ter2@h":         `"redis://***,***@h"`,
-		strings.Repeat("x", 200):       `"` + strings.Repeat("x", 200) + `"`,
-		strings.Repeat("x", 201):       `"` + strings.Repeat("x", 200) + `"…`,
-		strings.Repeat("x", 199) + "é": `"` + strings.Repeat("x", 199) + `"…`,
-		"redis://u:" + strings.Repeat("hunter2", 100) + "@h": `"redis://***@h"`,
+	for element, want := range map[string]string{
+		"redis://h:6379/0":            "redis://h:6379/0",
+		"a=redis://h:6379/":           "a=redis://h:6379/",
+		"redis://u:p@h:6379/x":        "redis://***@h:6379/x",
+		"redis://u:p":                 "redis://***",
+		"localhost:6379":              "localhost:6379",
+		"unix://u:p@/run/r.sock?db=2": "unix://***@/run/r.sock?db=2",
+		"unix:///run/r.sock?x=2":      "unix:///run/r.sock?***",
+		"memory://":                   "memory://",
 	} {
-		if got := shown(value); got != want {
-			t.Errorf("shown(%q) = %s, want %s", value, got, want)
+		if got := Mask(element); got != want {
+			t.Errorf("Mask(%q) = %q, want %q", element, got, want)
 		}
 	}
 }
 
-// FuzzMaskURL: what stands before the last @ is never shown, whatever else the
+// TestMaskNoHost: without a host, a user and a password that begins with digits
+// look like host and port.
+func TestMaskNoHost(t *testing.T) {
+	t.Parallel()
+	for element, want := range map[string]string{
+		"redis://user:1/hunter2":  "redis://***",
+		"redis://user:1?hunter2":  "redis://***?***",
+		"redis://user:1#hunter2":  "redis://***#***",
+		"redis://host:6379?db=1":  "redis://***?db=1",
+		"redis://user/hunter2":    "redis://***",
+		"redis://h:6379/0?hunter": "redis://***/0?***",
+		"user:1/hunter2":          "***",
+		"n=user:1":                "***",
+		"unix://user:hunter2/r":   "unix://***",
+		"n=unix:///r":             "n=unix:///r",
+	} {
+		if got := Mask(element); got != want {
+			t.Errorf("Mask(%q) = %q, want %q", element, got, want)
+		}
+	}
+}
+
+// TestParseListSplitPassword: the errors of a list show no part of a password
+// that a comma has split.
+func TestParseListSplitPassword(t *testing.T) {
+	t.Parallel()
+	_, err := ParseList([]string{"redis://user:5150", "hunter2", "90210@h:6379"})
+	if err == nil {
+		t.Fatal("a split password is accepted")
+	}
+	for _, secret := range []string{"5150", "hunter2", "90210"} {
+		if strings.Contains(err.Error(), secret) {
+			t.Errorf("the error shows %q:\n%v", secret, err)
+		}
+	}
+}
+
+// FuzzMask: what stands before the last @ is never shown, whatever else the
 // URL holds.
-func FuzzMaskURL(f *testing.F) {
+func FuzzMask(f *testing.F) {
 	f.Add("redis://", "user", ":", "host:6379/0")
 	f.Add("a=redis://", "", "/?#", "[::1]:1")
 	f.Add("", "://", "@", "")
@@ -111,8 +146,8 @@ func FuzzMaskURL(f *testing.F) {
 		}
 		host = strings.ReplaceAll(host, "@", "")
 		url := head + user + secret + password + "@" + host
-		if got := maskURL(url); strings.Contains(got, secret) {
-			t.Errorf("maskURL(%q) = %q", url, got)
+		if got := Mask(url); strings.Contains(got, secret) {
+			t.Errorf("Mask(%q) = %q", url, got)
 		}
 	})
 }
