@@ -49,7 +49,7 @@ func (m *middleware) wrap(next http.Handler) http.Handler {
 			return
 		}
 		key, err := m.key(r)
-		if reason, action := m.judge(key, err); reason != nil {
+		if action, reason := m.judge(key, err); reason != nil {
 			if action == Pass {
 				next.ServeHTTP(w, r)
 			} else {
@@ -74,15 +74,15 @@ func (m *middleware) wrap(next http.Handler) http.Handler {
 }
 
 // judge returns why a request cannot be counted under its key, nil if it can, and
-// what to do with it.
-func (m *middleware) judge(key string, err error) (reason error, action Action) {
+// what to do with it then.
+func (m *middleware) judge(key string, err error) (action Action, reason error) {
 	switch {
 	case err != nil:
-		return err, m.keyErrors
+		return m.keyErrors, err
 	case key == "":
-		return ErrEmptyKey, m.emptyKeys
+		return m.emptyKeys, ErrEmptyKey
 	default:
-		return nil, Pass
+		return Pass, nil
 	}
 }
 
