@@ -20,12 +20,12 @@ func (s *Store) Get(key string) (total int64, ok bool) {
 	return e.total(), true
 }
 
-// Text returns the key's value as Redis would show it, empty for another type
-// than a string, and whether the key exists.
+// Text returns the key's value as GET answers it; false if the key does not exist
+// or holds another type than a string.
 func (s *Store) Text(key string) (text string, ok bool) {
 	e, unlock := s.lookUp(key)
 	defer unlock()
-	if e == nil {
+	if e == nil || e.kind == foreign {
 		return "", false
 	}
 	return e.String(), true

@@ -1,0 +1,72 @@
+// Package integration holds the suites that need a Redis. They run on the best
+// one at hand; the last line of their output says which.
+package integration
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/hanzoai/limiters/internal/redisstore"
+	"github.com/hanzoai/limiters/internal/redisurl"
+	"github.com/hanzoai/limiters/ratelimit/store"
+	"github.com/hanzoai/limiters/testing/redistest"
+)
+
+func TestMain(m *testing.M) {
+	// A failure prints its seed; a file in the tree besides would only be in the way.
+	_ = flag.Set("rapid.nofailfile", "true")
+	flag.Parse()
+	code := m.Run()
+	fmt.Println(redistest.Report())
+	os.Exit(code)
+}
+
+// openStore returns a store on the server, with timeouts that only a server that
+// hangs meets.
+func openStore(t *testing.T, s *redistest.Server) *redisstore.Store {
+	t.Helper()
+	return openStoreURL(t, s.URL(), redisstore.Timeouts{Connect: 10 * time.Second, Reply: 10 * time.Second})
+}
+
+func openStoreURL(t *testing.T, url string, timeouts redisstore.Timeouts) *redisstore.Store {
+	t.Helper()
+	target, err := redisurl.Parse(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := redisstore.Open(target, redisstore.Options{Timeouts: timeouts})
+	t.Cleanup(func() { _ = r.Close() })
+	return r
+}
+
+// realServer starts a Redis or Valkey of the test's own with these arguments. With
+// none at hand it skips the test, unless the environment requires one.
+func realServer(t *testing.T, args ...string) *redistest.Server {
+	t.Helper()
+	s, err := redistest.TryStart(t, redistest.WithArgs(args...))
+	if err == nil && s.Real() {
+		return s
+	}
+	if os.Getenv("REQUIRE_REDIS") == "1" || os.Getenv("REQUIRE_DOCKER") == "1" {
+		t.Fatalf("a real Redis is required: %v", err)
+	}
+	t.Skipf("needs a real Redis: %s", redistest.Report())
+	return nil
+}
+
+// storeBatch is a batch of the usual TTLs under prefix.
+func storeBatch(prefix string, number uint64, writes []store.Write, reads ...string) *store.Batch {
+	return &store.Batch{
+		Sequence: prefix + ":id:seq", Number: number, SequenceTTL: time.Hour,
+		WindowKey: prefix + ":window", Window: time.Minute,
+		Writes: writes, Reads: reads,
+	}
+}
+
+// write is one write of the usual TTL.
+func write(key string, delta uint64) store.Write {
+	return store.Write{Key: key, Delta: delta, TTL: 2 * time.Minute}
+}
