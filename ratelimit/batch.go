@@ -90,25 +90,42 @@ func (b *batch) answeredBy(r *store.Reply) bool {
 	if r.Number != b.Number || len(r.Writes) != len(b.Writes) || len(r.Reads) != len(b.Reads) {
 		return false
 	}
-	last := store.Unexpiring
+	var skipped bool
 	switch r.Outcome {
 	case store.Applied, store.Duplicate:
 	case store.Orphan, store.BadSequence:
-		last = store.Skipped
+		skipped = true
 	default:
 		return false
 	}
 	for _, w := range r.Writes {
-		if w.Status > last || w.Total > store.MaxUnits {
+		if w.Status > store.Skipped || (w.Status == store.Skipped) != skipped || !isTotal(w.Total) {
 			return false
 		}
 	}
 	for _, total := range r.Reads {
-		if total > store.MaxUnits {
+		if !isTotal(total) {
 			return false
 		}
 	}
 	return true
+}
+
+// isTotal reports whether a reply may hold n as a counter's total.
+func isTotal(n int64) bool { return n >= store.Invalid && n <= store.MaxUnits }
+
+// sizes returns how many of the batch's entities carry units, and how many ask for
+// a read.
+func (b *batch) sizes() (writing, reading int) {
+	for i := range b.items {
+		if b.items[i].units != [2]uint64{} {
+			writing++
+		}
+		if b.items[i].read {
+			reading++
+		}
+	}
+	return writing, reading
 }
 
 // units returns how many units the batch carries.

@@ -38,7 +38,6 @@ type health struct {
 	otherWindow int64 // ms; the fleet's window if it is not ours, else 0
 	backoff     time.Duration
 	notBefore   int64 // mono; when to connect again
-	retriedOnce bool  // a batch was sent again at once since the last reply
 	noticed     [3]notice
 }
 
@@ -59,14 +58,6 @@ type line struct {
 func (p *partition) sayLocked(level slog.Level, text string, attrs ...slog.Attr) {
 	attrs = append([]slog.Attr{slog.String("scope", p.l.cfg.Scope), slog.String("partition", p.name)}, attrs...)
 	p.lines = append(p.lines, line{level, text, attrs})
-}
-
-// retriedAtOnce reports whether a batch was sent again at once since the last
-// reply, and notes that one is now.
-func (h *health) retriedAtOnce() bool {
-	before := h.retriedOnce
-	h.retriedOnce = true
-	return before
 }
 
 // observeLocked counts an attempt that returned, and says what changed. It requires
@@ -95,11 +86,12 @@ func (p *partition) observeLocked(err error, sent, now reading) {
 	}
 	h.up, h.tried = true, true
 	h.replies++
-	h.backoff, h.notBefore, h.retriedOnce = 0, 0, false
+	h.backoff, h.notBefore = 0, 0
 	// Half the round trip has passed since the store read its clock.
 	h.skew = time.Duration(p.reply.Time*1000 - (sent.wall + (now.wall-sent.wall)/2))
-	m.pipelineSizeWrite.Update(float64(len(p.batch.Writes)))
-	m.pipelineSizeRead.Update(float64(len(p.batch.Reads)))
+	writing, reading := p.batch.sizes()
+	m.pipelineSizeWrite.Update(float64(writing))
+	m.pipelineSizeRead.Update(float64(reading))
 	p.compareWindowLocked()
 }
 
@@ -108,7 +100,10 @@ func (p *partition) observeLocked(err error, sent, now reading) {
 func (p *partition) compareWindowLocked() {
 	h, ours := &p.health, p.batch.Window.Milliseconds()
 	theirs := p.reply.Window
-	if theirs == ours || theirs <= 0 {
+	switch {
+	case theirs <= 0:
+		return // it cannot be told
+	case theirs == ours:
 		theirs = 0
 	}
 	if theirs != 0 {

@@ -27,8 +27,9 @@ type partition struct {
 	queue queue
 	turn  chan struct{} // holds one value while nobody ticks
 
-	taken []*entry    // of the holder of turn
-	reply store.Reply // of the holder of turn
+	taken   []*entry    // of the holder of turn
+	reply   store.Reply // of the holder of turn
+	retried bool        // of the holder of turn; the batch was sent again at once
 
 	mu       sync.Mutex
 	batch    batch  // guarded by mu, but read freely by the holder of turn while carrying
@@ -149,7 +150,8 @@ func (p *partition) encode() bool {
 // speaksLocked reports whether an entry taken from the queue has something to say
 // or to ask, and whether it asks for its counters: because a check wanted it, or
 // because it has units in a young epoch, when other nodes may still add to the
-// counter of the one before. It requires the shard's lock.
+// counter of the one before. After Close it asks for nothing. It requires the
+// shard's lock.
 func (p *partition) speaksLocked(s *shard, e *entry, r reading) (read, speaks bool) {
 	e.queued = false
 	if e.place == gone {
@@ -166,7 +168,7 @@ func (p *partition) speaksLocked(s *shard, e *entry, r reading) (read, speaks bo
 	if e.synced {
 		p.l.metrics.syncStalenessMS.Update(float64(elapsed(e.usedAt, e.syncedAt)) / 1e6)
 	}
-	read = e.wantRead || unsent && !e.prevFinal
+	read = !s.closed && (e.wantRead || unsent && !e.prevFinal)
 	return read, read || unsent
 }
 
@@ -174,11 +176,13 @@ func (p *partition) speaksLocked(s *shard, e *entry, r reading) (read, speaks bo
 // that the peer closed it tries once more at once; any other failure it returns,
 // and the batch stays what it is for the next tick.
 func (p *partition) deliver(ctx context.Context) error {
+	p.retried = false
 	for try := 0; ; try++ {
 		sent := p.l.read()
 		if !p.begin(sent) {
 			return nil
 		}
+		p.reply.Number = 0 // the answer before is none to this attempt
 		err := p.store.Apply(ctx, &p.batch.Batch, &p.reply)
 		if err == nil && !p.batch.answeredBy(&p.reply) {
 			err = &store.Error{Step: store.StepDecode, Cause: store.CauseMalformed, Err: errWrongReply}
@@ -239,9 +243,10 @@ func (p *partition) concludeLocked(err error, sent, now reading) (again bool) {
 		failure := asStoreError(err)
 		if failure.Fate == store.Unknown {
 			p.batch.Retry = true
-			return failure.Cause == store.CauseClosed && !p.health.retriedAtOnce()
+			again = failure.Cause == store.CauseClosed && !p.retried
+			p.retried = p.retried || again
 		}
-		return false
+		return again
 	}
 	outcome := p.reply.Outcome
 	switch {

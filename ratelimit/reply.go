@@ -155,7 +155,7 @@ func (p *partition) abandonLocked(cause dropCause) {
 		case e.place == aside:
 			p.keepOrForgetLocked(s, e)
 		case e.wantRead || e.unsentLocked():
-			s.queueLocked(e, rankIdle)
+			s.queueLocked(e, e.rankLocked(0)) // as pressed as at its last sync
 		}
 		s.mu.Unlock()
 	}
