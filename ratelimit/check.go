@@ -21,7 +21,7 @@ import (
 // knows, and is safe for concurrent use, during and after Close too.
 func (l *Limiter) Check(key string, n uint64) (d Decision) {
 	r := l.read()
-	l.decide(&d, key, request{units: n, epoch: r.epoch}, r)
+	l.decide(&d, key, &request{units: n, epoch: r.epoch}, &r)
 	return d
 }
 
@@ -42,7 +42,7 @@ func (l *Limiter) Peek(key string) Decision {
 // counted and at once dropped as stale; a t ahead of the clock counts as now.
 func (l *Limiter) CheckAt(key string, n uint64, t time.Time) (d Decision) {
 	r := l.read()
-	l.decide(&d, key, request{units: n, epoch: l.epochOf(t, r)}, r)
+	l.decide(&d, key, &request{units: n, epoch: l.epochOf(t, r)}, &r)
 	return d
 }
 
@@ -55,7 +55,7 @@ func (l *Limiter) CheckCustom(key string, n uint64) (d Decision) {
 		return Decision{verdict: VerdictNotApplicable, dryRun: l.dryRun, threshold: threshold, units: n}
 	}
 	r := l.read()
-	l.decide(&d, key, request{units: n, epoch: r.epoch, resolved: true, threshold: threshold, custom: true}, r)
+	l.decide(&d, key, &request{units: n, epoch: r.epoch, resolved: true, threshold: threshold, custom: true}, &r)
 	return d
 }
 
@@ -98,34 +98,56 @@ func (l *Limiter) epochOf(t time.Time, r reading) int64 {
 
 // decide answers q about key into d, which is zero. It counts what it allows and
 // queues the entity if there is something to say or to ask.
-func (l *Limiter) decide(d *Decision, key string, q request, r reading) {
+func (l *Limiter) decide(d *Decision, key string, q *request, r *reading) {
 	overrides := l.thresholds.current.Load()
 	if !q.resolved && l.thresholds.resolver != nil {
 		q.threshold, q.custom = l.thresholds.resolve(overrides, key)
 		q.resolved = true
 	}
 	name := representation(key, l.maxKeyBytes)
-	s, home := l.table.shardOf(name)
+	hash := l.table.hash(name)
+	s := l.table.shardOf(hash)
 
 	s.mu.Lock()
-	e := s.findLocked(name, r)
+	e, changed := s.findLocked(hash, name, r)
 	switch {
-	case q.resolved && e != nil:
-		e.threshold, e.custom, e.generation = q.threshold, q.custom, 0
-	case e != nil && e.generation == overrides.generation:
-		q.threshold, q.custom = e.threshold, e.custom
-	case !q.resolved:
-		q.threshold, q.custom = l.thresholds.lookup(overrides, key)
-		if e != nil {
-			e.threshold, e.custom, e.generation = q.threshold, q.custom, overrides.generation
+	case e == nil:
+		if !q.resolved {
+			q.threshold, q.custom = l.thresholds.lookup(overrides, key)
 		}
+	case q.resolved:
+		e.threshold, e.custom, e.generation = q.threshold, q.custom, 0
+	case e.generation == overrides.generation:
+		q.threshold, q.custom = e.threshold, e.custom
+	default:
+		q.threshold, q.custom = l.thresholds.lookup(overrides, key)
+		e.threshold, e.custom, e.generation = q.threshold, q.custom, overrides.generation
 	}
 	d.dryRun, d.custom, d.threshold, d.units = l.dryRun, q.custom, q.threshold, q.units
 	if e == nil {
-		l.firstContactLocked(d, s, home, name, q, r)
-		return
+		e = l.firstContactLocked(d, s, hash, name, q, r)
+		changed = changed || e != nil
+	} else {
+		l.decideLocked(d, s, e, q, r)
 	}
+	aged := l.renewClock != nil && (s.counts.allowed+s.counts.limited)%renewEvery == 0
+	full := changed && !s.makeRoomLocked(e, r)
+	s.mu.Unlock()
 
+	if changed {
+		l.tidy(full, hash, e, r)
+	}
+	if aged {
+		l.renewClock()
+	}
+}
+
+// renewEvery is after how many checks of a shard its last one reads the system's
+// clock for all, in case every core is too busy to do that in time.
+const renewEvery = 64
+
+// decideLocked is decide for an entity that the table holds.
+func (l *Limiter) decideLocked(d *Decision, s *shard, e *entry, q *request, r *reading) {
 	m := &d.model
 	e.modelLocked(m, r, l.window)
 	d.level = m.level(q.threshold, 0) + float64(min(q.units, store.MaxUnits))
@@ -133,13 +155,14 @@ func (l *Limiter) decide(d *Decision, key string, q request, r reading) {
 	if e.synced && m.elapsed < 2*l.window {
 		d.basis = BasisFleet
 	}
+	speaks := q.units > 0
 	if d.level >= float64(q.threshold) {
 		d.verdict = VerdictLimited
 		s.counts.limited++
+		speaks = speaks && l.countLimited
 	} else {
 		s.counts.allowed++
 	}
-	speaks := q.units > 0 && (d.verdict == VerdictAllowed || l.countLimited)
 	if speaks {
 		s.recordLocked(e, q.epoch, q.units)
 		m.local = [2]float64{float64(e.slots[0].pending), float64(e.slots[1].pending)}
@@ -147,15 +170,16 @@ func (l *Limiter) decide(d *Decision, key string, q request, r reading) {
 	if e.wantRead || e.needsReadLocked(d.level, r.mono, &l.constants) {
 		e.wantRead, speaks = true, true
 	}
-	if speaks && !(e.queued && e.rank == rankHot) && !s.closed {
-		s.queueLocked(e, e.rankLocked(d.level))
+	if speaks && !s.closed {
+		if rank := e.rankLocked(d.level); !e.queued || rank > e.rank {
+			s.queueLocked(e, rank)
+		}
 	}
-	l.tidyUnlock(s, home, e, r)
 }
 
-// firstContactLocked answers about a key that the table does not hold, and adds an
-// entry for it if there is something to count. It unlocks the shard.
-func (l *Limiter) firstContactLocked(d *Decision, s *shard, home int, name string, q request, r reading) {
+// firstContactLocked answers about a key that the table does not hold. It adds an
+// entry for it, which it returns, if there is something to count.
+func (l *Limiter) firstContactLocked(d *Decision, s *shard, hash uint64, name string, q *request, r *reading) *entry {
 	d.basis = BasisFirstContact
 	d.level = float64(min(q.units, store.MaxUnits))
 	d.model = model{window: l.window, into: r.into}
@@ -166,26 +190,24 @@ func (l *Limiter) firstContactLocked(d *Decision, s *shard, home int, name strin
 		s.counts.allowed++
 	}
 	if q.units == 0 || d.verdict == VerdictLimited && !l.countLimited {
-		s.mu.Unlock()
-		return
+		return nil
 	}
-	e := s.createLocked(name, r)
+	e := s.createLocked(hash, name, r)
 	e.threshold, e.custom = q.threshold, q.custom
 	s.recordLocked(e, q.epoch, q.units)
 	d.model.local = [2]float64{float64(e.slots[0].pending), float64(e.slots[1].pending)}
 	if !s.closed {
 		s.queueLocked(e, e.rankLocked(d.level))
 	}
-	l.tidyUnlock(s, home, e, r)
+	return e
 }
 
-// tidyUnlock unlocks the shard after a check of e, and brings the table back within
-// its bounds if the check revived or created an entry.
-func (l *Limiter) tidyUnlock(s *shard, home int, e *entry, r reading) {
-	full := !s.makeRoomLocked(e, r)
-	s.mu.Unlock()
+// tidy brings the table back within its bounds after a check that changed what it
+// holds; it evicts anything before keep. full says that the home shard could not
+// make room.
+func (l *Limiter) tidy(full bool, home uint64, keep *entry, r *reading) {
 	if full {
-		l.table.makeRoom(home, e, r)
+		l.table.makeRoom(home, keep, r)
 	}
 	l.table.trim(l.partitions)
 }

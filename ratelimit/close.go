@@ -124,7 +124,7 @@ func (s *shard) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
-	for _, e := range s.entries {
+	for e := range s.entries.all() {
 		if e.unsentLocked() {
 			s.queueLocked(e, rankWarm) // a rank that finds room
 		}
@@ -186,7 +186,7 @@ func (l *Limiter) settle() error {
 	for i := range l.table.shards {
 		s := &l.table.shards[i]
 		s.mu.Lock()
-		for _, e := range s.entries {
+		for e := range s.entries.all() {
 			left.Undelivered += s.dropUnsentLocked(e, dropClosed)
 		}
 		s.mu.Unlock()

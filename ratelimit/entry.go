@@ -33,21 +33,16 @@ const (
 // that is not gone. Every field is immutable, or guarded by the lock of the key's
 // shard, or by the lock of the partition's queue; the shard's is taken first.
 type entry struct {
-	key       string     // immutable; the representation of the entity key
-	partition *partition // immutable
+	key  string // immutable; the representation of the entity key
+	hash uint64 // immutable; of key
 
-	// Guarded by the shard's lock.
+	// Guarded by the shard's lock, in the order of use: a check touches what comes
+	// first.
 
-	epoch      int64   // that of slots[1]; slots[0] is the one before
-	slots      [2]slot // previous epoch, current epoch
-	estimate   float64 // fleet count at syncedAt, in units
-	pressure   float64 // level / threshold at the last sync
-	threshold  uint64  // at the last check
-	syncedAt   int64   // mono; valid if synced
-	readAt     int64   // mono; valid if read: the last sync that read counters
-	bornAt     int64   // mono; created, or last read from scratch
-	usedAt     int64   // mono; the last check
-	generation uint32  // of the overrides that threshold came from; 0 = ask again
+	epoch      int64  // that of slots[1]; slots[0] is the one before
+	usedAt     int64  // mono; the last check
+	threshold  uint64 // at the last check
+	generation uint32 // of the overrides that threshold came from; 0 = ask again
 
 	place     place
 	rank      rank  // at which it was queued
@@ -60,6 +55,15 @@ type entry struct {
 	read      bool  // a reply with both counters was applied
 	wantRead  bool  // the next sync shall read the counters
 	prevFinal bool  // slots[0].total was read when nobody could add to it any more
+
+	slots    [2]slot // previous epoch, current epoch
+	estimate float64 // fleet count at syncedAt, in units
+	syncedAt int64   // mono; valid if synced
+	readAt   int64   // mono; valid if read: the last sync that read counters
+	pressure float64 // level / threshold at the last sync
+	bornAt   int64   // mono; created, or last read from scratch
+
+	partition *partition // immutable
 
 	// Links of the shard's list that place names, guarded by the shard's lock; of
 	// the list of evicted entries while setAside, guarded by the queue's lock.
@@ -109,7 +113,7 @@ func (e *entry) slotLocked(epoch int64) *slot {
 
 // modelLocked makes m the entry's model as of a reading to whose epoch it has been
 // advanced.
-func (e *entry) modelLocked(m *model, r reading, window int64) {
+func (e *entry) modelLocked(m *model, r *reading, window int64) {
 	m.window, m.into = window, r.into
 	if e.epoch != r.epoch {
 		m.into -= window // the clock stepped back: see advanceLocked
@@ -157,14 +161,17 @@ func (e *entry) needsReadLocked(level float64, mono int64, c *constants) bool {
 	return elapsed(mono, e.bornAt) >= c.ttl
 }
 
-// rankLocked is the rank in the queue that a level deserves.
+// rankLocked is the rank in the queue that a level deserves: that of its tier, or
+// of the tier at the last sync, whichever is higher. It asks in which tier a
+// pressure would be without dividing.
 func (e *entry) rankLocked(level float64) rank {
-	switch tierOf(max(pressureOf(level, e.threshold), e.pressure)) {
-	case Idle:
+	threshold := float64(e.threshold)
+	switch {
+	case 10*level < threshold && e.pressure < 0.10 || e.threshold == 0:
 		return rankIdle
-	case Hot:
-		return rankHot
-	default:
+	case 10*level < 8*threshold && e.pressure < 0.80:
 		return rankWarm
+	default:
+		return rankHot
 	}
 }

@@ -40,7 +40,7 @@ func (l *entryList) remove(e *entry) {
 
 // makeRoomLocked evicts an unlimited entry of this shard, other than keep, if the
 // table holds more than it may. It reports whether the table is within its bound.
-func (s *shard) makeRoomLocked(keep *entry, r reading) bool {
+func (s *shard) makeRoomLocked(keep *entry, r *reading) bool {
 	if s.table.live.Load() <= s.table.limit {
 		return true
 	}
@@ -56,7 +56,7 @@ func (s *shard) makeRoomLocked(keep *entry, r reading) bool {
 // is none. What it passes over on the way moves, so that the next call does not
 // meet it again soon: what was looked up gets on in main, what is limited in
 // guarded.
-func (s *shard) victimLocked(keep *entry, r reading) *entry {
+func (s *shard) victimLocked(keep *entry, r *reading) *entry {
 	size := s.lists[fresh].len + s.lists[main].len + s.lists[guarded].len
 	for _, l := range [...]struct {
 		from  place
@@ -98,12 +98,12 @@ func (s *shard) anyLocked(keep *entry) *entry {
 }
 
 // makeRoom brings the table within its bound when a shard alone could not: an
-// unlimited entry of any shard goes before a limited one of this one, and keep
-// stays. It requires that no shard's lock is held.
-func (t *table) makeRoom(home int, keep *entry, r reading) {
+// unlimited entry of any shard goes before a limited one of the home shard, and
+// keep stays. It requires that no shard's lock is held.
+func (t *table) makeRoom(home uint64, keep *entry, r *reading) {
 	for pass := range 2 {
 		for i := range t.shards {
-			s := &t.shards[(home+i)%len(t.shards)]
+			s := t.shardOf(home + uint64(i))
 			for t.live.Load() > t.limit {
 				s.mu.Lock()
 				e := s.victimLocked(keep, r)

@@ -20,6 +20,7 @@ type Limiter struct {
 
 	cfg          Config       // immutable; resolved
 	clock        Clock        // immutable
+	renewClock   func()       // immutable; has the system's clock read for all; nil on others
 	logger       *slog.Logger // immutable
 	maxKeyBytes  int          // immutable
 	keysPerTick  int          // immutable; of one partition
@@ -95,7 +96,11 @@ func assemble(cfg Config, o *options, parts []Partition) (*Limiter, error) {
 	for i, p := range parts {
 		l.partitions = append(l.partitions, newPartition(l, i, p, share(cfg.ChannelCapacity, len(parts))))
 	}
-	l.table = newTable(l.constants, cfg.LocalCacheMaxEntries, &l.ledger, func(key string) *partition {
+	if c, ok := o.clock.(*clock.System); ok {
+		l.renewClock = func() { c.Precise() }
+	}
+	_, driven := l.clock.(driver)
+	l.table = newTable(l.constants, cfg.LocalCacheMaxEntries, driven, &l.ledger, func(key string) *partition {
 		return l.partitions[ring.Owner(key)]
 	})
 	l.publish(l.read())
@@ -116,9 +121,11 @@ func (l *Limiter) SetOverrides(overrides map[string]uint64) {
 // remembered all the same, and a check finds it as it was.
 func (l *Limiter) Forget(key string) {
 	r := l.read()
-	s, _ := l.table.shardOf(representation(key, l.maxKeyBytes))
+	name := representation(key, l.maxKeyBytes)
+	hash := l.table.hash(name)
+	s := l.table.shardOf(hash)
 	s.mu.Lock()
-	if e := s.entries[representation(key, l.maxKeyBytes)]; e != nil && e.place != aside {
+	if e := s.entries.find(hash, name); e != nil && e.place != aside {
 		s.advanceLocked(e, r.epoch)
 		s.evictLocked(e, evictExplicit)
 	}

@@ -130,7 +130,7 @@ func (p *partition) encode() bool {
 	b := &p.batch
 	b.reset()
 	for _, e := range p.taken {
-		s, _ := p.l.table.shardOf(e.key)
+		s := p.l.table.shardOf(e.hash)
 		s.mu.Lock()
 		if read, speaks := p.speaksLocked(s, e, r); speaks {
 			b.addLocked(e, read, p.prefix, expiryOf(e.key, base))

@@ -15,7 +15,7 @@ func (p *partition) acknowledgeLocked(sent, now reading) {
 	b := &p.batch
 	for i := range b.items {
 		it := &b.items[i]
-		s, _ := p.l.table.shardOf(it.entry.key)
+		s := p.l.table.shardOf(it.entry.hash)
 		s.mu.Lock()
 		it.entry.inFlight = false
 		s.advanceLocked(it.entry, now.epoch)
@@ -33,7 +33,7 @@ func (p *partition) acknowledgeLocked(sent, now reading) {
 func (p *partition) settleItemLocked(s *shard, it *item, sent, now reading) {
 	e := it.entry
 	var before model
-	e.modelLocked(&before, now, p.l.window)
+	e.modelLocked(&before, &now, p.l.window)
 	for i, units := range it.units {
 		epoch := it.epoch - 1 + int64(i)
 		slot := e.slotLocked(epoch)
@@ -59,7 +59,7 @@ func (p *partition) settleItemLocked(s *shard, it *item, sent, now reading) {
 	known := e.synced
 	p.learnLocked(e, it, sent, now)
 	var after model
-	e.modelLocked(&after, now, p.l.window)
+	e.modelLocked(&after, &now, p.l.window)
 	level := after.level(e.threshold, 0)
 	if it.read && known && e.threshold > 0 {
 		drift := math.Abs(before.level(e.threshold, 0)-level) / float64(e.threshold)
@@ -111,7 +111,7 @@ func (p *partition) learnLocked(e *entry, it *item, sent, now reading) {
 		at = now // the clock leapt meanwhile
 	}
 	var m model
-	e.modelLocked(&m, at, p.l.window)
+	e.modelLocked(&m, &at, p.l.window)
 	weight := 1 - float64(max(0, m.into))/float64(m.window)
 	e.estimate = m.fleet[0]*weight + m.fleet[1]
 	e.synced, e.syncedAt = true, sent.mono
@@ -144,7 +144,7 @@ func (p *partition) abandonLocked(cause dropCause) {
 	for i := range p.batch.items {
 		it := &p.batch.items[i]
 		e := it.entry
-		s, _ := p.l.table.shardOf(e.key)
+		s := p.l.table.shardOf(e.hash)
 		s.mu.Lock()
 		e.inFlight = false
 		for i, units := range it.units {

@@ -54,7 +54,7 @@ func (s *shard) scan(r reading, counts *[tiers]int) (seen int) {
 				continue
 			}
 			var m model
-			e.modelLocked(&m, r, s.table.window)
+			e.modelLocked(&m, &r, s.table.window)
 			level := m.level(e.threshold, 0)
 			counts[tierOf(pressureOf(level, e.threshold))]++
 			if e.unsentLocked() && !s.closed {

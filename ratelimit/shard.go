@@ -14,10 +14,10 @@ const maxHits = 3
 // entity happen one after the other. It is taken before a queue's lock.
 type shard struct {
 	mu      sync.Mutex
-	entries map[string]*entry // in the table and set aside
-	lists   [aside]entryList  // by place: fresh, main, guarded; oldest first
-	closed  bool              // nothing is counted for the fleet any more
+	entries index // in the table and set aside
+	closed  bool  // nothing is counted for the fleet any more
 	counts  shardCounts
+	lists   [aside]entryList // by place: fresh, main, guarded; oldest first
 
 	table *table // immutable
 
@@ -44,12 +44,12 @@ const (
 
 // findLocked returns the table's entry for a key at a reading, advanced to its
 // epoch, nil if there is none. An entry set aside is revived; an entry idle for
-// too long is evicted first.
-func (s *shard) findLocked(key string, r reading) *entry {
-	e := s.entries[key]
+// too long is evicted first: then the table may be beyond its bounds (changed).
+func (s *shard) findLocked(hash uint64, key string, r *reading) (e *entry, changed bool) {
+	e = s.entries.find(hash, key)
 	if e == nil {
 		s.counts.misses++
-		return nil
+		return nil, false
 	}
 	if e.epoch != r.epoch {
 		s.advanceLocked(e, r.epoch)
@@ -58,28 +58,30 @@ func (s *shard) findLocked(key string, r reading) *entry {
 		if elapsed(r.mono, e.usedAt) < s.table.idle {
 			s.counts.hits++
 			e.usedAt = r.mono
-			e.hits = min(e.hits+1, maxHits)
-			return e
+			if e.hits < maxHits {
+				e.hits++
+			}
+			return e, false
 		}
 		s.evictLocked(e, evictExpired)
 	}
 	s.counts.misses++
 	if e.place != aside {
-		return nil
+		return nil, true
 	}
 	e.partition.queue.unkeep(e)
 	e.usedAt = r.mono
 	s.placeLocked(e, main)
-	return e
+	return e, true
 }
 
 // createLocked adds an entry for a key that has none.
-func (s *shard) createLocked(key string, r reading) *entry {
+func (s *shard) createLocked(hash uint64, key string, r *reading) *entry {
 	e := &entry{
-		key: key, partition: s.table.owner(key), epoch: r.epoch,
+		key: key, hash: hash, partition: s.table.owner(key), epoch: r.epoch,
 		bornAt: r.mono, usedAt: r.mono, wantRead: true,
 	}
-	s.entries[key] = e
+	s.entries.insert(e)
 	s.placeLocked(e, fresh)
 	return e
 }
@@ -132,7 +134,7 @@ func (s *shard) forgetLocked(e *entry) {
 	e.queued = false
 	e.partition.queue.unkeep(e)
 	e.partition.queue.remove(e)
-	delete(s.entries, e.key)
+	s.entries.remove(e)
 }
 
 // queueLocked queues the entry for its partition's next tick, unless the queue is
@@ -183,7 +185,7 @@ func (s *shard) dropUnsentLocked(e *entry, cause dropCause) (units uint64) {
 }
 
 // limitedLocked reports whether the entity would be refused a single unit.
-func (s *shard) limitedLocked(e *entry, r reading) bool {
+func (s *shard) limitedLocked(e *entry, r *reading) bool {
 	s.advanceLocked(e, r.epoch)
 	var m model
 	e.modelLocked(&m, r, s.table.window)

@@ -3,6 +3,7 @@ package ratelimit
 // This file is the local table: all that this node knows, in shards.
 
 import (
+	"hash/maphash"
 	"math/bits"
 	"sync/atomic"
 
@@ -13,7 +14,7 @@ import (
 // small has one shard, so that its bound is one shard's matter.
 const (
 	entriesPerShard = 64
-	maxShards       = 1024
+	maxShards       = 256
 )
 
 // A table holds the entries of all keys, at most limit of them (one more for each
@@ -23,6 +24,8 @@ type table struct {
 	ledger *ledger
 	owner  func(key string) *partition
 	limit  int64
+	stable bool         // hash is the same in every process
+	seed   maphash.Seed // of hash otherwise
 
 	shards   []shard
 	live     atomic.Int64 // entries in the table, those set aside not counted
@@ -30,21 +33,31 @@ type table struct {
 }
 
 // newTable returns an empty table for at most limit entries.
-func newTable(c constants, limit int, g *ledger, owner func(key string) *partition) *table {
+func newTable(c constants, limit int, stable bool, g *ledger, owner func(key string) *partition) *table {
 	shards := 1 << (bits.Len(uint(max(1, min(limit/entriesPerShard, maxShards)))) - 1)
-	t := &table{constants: c, ledger: g, owner: owner, limit: int64(limit), shards: make([]shard, shards)}
+	t := &table{
+		constants: c, ledger: g, owner: owner, limit: int64(limit), stable: stable, seed: maphash.MakeSeed(),
+		shards: make([]shard, shards),
+	}
 	for i := range t.shards {
 		t.shards[i].table = t
-		t.shards[i].entries = make(map[string]*entry)
 	}
 	return t
 }
 
-// shardOf returns the shard of a key and its index. The hash is stable, so that a
-// timeline on a fake clock evicts the same entries every time.
-func (t *table) shardOf(key string) (s *shard, index int) {
-	index = int(xxhash.Sum64String(key) & uint64(len(t.shards)-1))
-	return &t.shards[index], index
+// hash returns the hash of a key. It is keyed at random, so that nobody can choose
+// keys that meet in one place; on a clock that drives the limiter it is the same in
+// every process, so that a timeline has the same end every time.
+func (t *table) hash(key string) uint64 {
+	if t.stable {
+		return xxhash.Sum64String(key)
+	}
+	return maphash.String(t.seed, key)
+}
+
+// shardOf returns the shard of a hash.
+func (t *table) shardOf(hash uint64) *shard {
+	return &t.shards[hash&uint64(len(t.shards)-1)]
 }
 
 // trim drops the units of the oldest evicted entries of partitions that keep more
@@ -55,7 +68,7 @@ func (t *table) trim(partitions []*partition) {
 	}
 	for _, p := range partitions {
 		for e := p.queue.overflow(); e != nil; e = p.queue.overflow() {
-			s, _ := t.shardOf(e.key)
+			s := t.shardOf(e.hash)
 			s.mu.Lock()
 			if e.place == aside { // not revived meanwhile
 				s.dropUnsentLocked(e, dropOverflow)

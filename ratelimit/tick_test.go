@@ -312,10 +312,11 @@ func (w *world) nodeOf(partitions int, change func(*Config)) (n *node, links []*
 
 // entry returns the entry of a key in the table or set aside, nil if there is none.
 func (n *node) entry(key string) *entry {
-	s, _ := n.table.shardOf(key)
+	hash := n.table.hash(key)
+	s := n.table.shardOf(hash)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.entries[key]
+	return s.entries.find(hash, key)
 }
 
 // epochAt returns the node's epoch, moved by some.

@@ -118,7 +118,7 @@ func last(found []EntityStats) (index int) {
 // entry in the epoch it is in.
 func (s *shard) levelLocked(e *entry, r reading) float64 {
 	var m model
-	e.modelLocked(&m, r, s.table.window)
+	e.modelLocked(&m, &r, s.table.window)
 	switch r.epoch - e.epoch {
 	case 0, -1:
 	case 1:

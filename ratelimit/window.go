@@ -48,11 +48,14 @@ type model struct {
 // traffic: what the fleet's estimate has not leaked yet, bounded by what its
 // totals still weigh, plus the weighted pending units. It never grows with wait.
 func (m *model) level(threshold uint64, wait int64) float64 {
-	fleet, local := m.fleet, m.local
+	// One by one, not as arrays: they were just written so, and a wider load would
+	// have to wait for the stores.
+	fleetBefore, fleet := m.fleet[0], m.fleet[1]
+	localBefore, local := m.local[0], m.local[1]
 	into := m.into + wait
 	if into >= m.window {
 		into -= m.window
-		fleet, local = [2]float64{fleet[1], 0}, [2]float64{local[1], 0}
+		fleetBefore, fleet, localBefore, local = fleet, 0, local, 0
 		if into >= m.window {
 			return 0
 		}
@@ -61,10 +64,10 @@ func (m *model) level(threshold uint64, wait int64) float64 {
 	if into > 0 {
 		weight = 1 - float64(into)/float64(m.window)
 	}
-	level := local[0]*weight + local[1]
+	level := localBefore*weight + local
 	if m.estimate > 0 {
 		leaked := float64(threshold) * (float64(m.elapsed+wait) / float64(m.window))
-		level += min(max(0, m.estimate-leaked), fleet[0]*weight+fleet[1])
+		level += min(max(0, m.estimate-leaked), fleetBefore*weight+fleet)
 	}
 	return level
 }
