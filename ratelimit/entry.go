@@ -56,12 +56,12 @@ type entry struct {
 	wantRead  bool  // the next sync shall read the counters
 	prevFinal bool  // slots[0].total was read when nobody could add to it any more
 
-	slots    [2]slot // previous epoch, current epoch
-	estimate float64 // fleet count at syncedAt, in units
-	syncedAt int64   // mono; valid if synced
-	readAt   int64   // mono; valid if read: the last sync that read counters
-	pressure float64 // level / threshold at the last sync
-	bornAt   int64   // mono; created, or last read from scratch
+	slots        [2]slot // previous epoch, current epoch
+	estimate     float64 // fleet count at syncedAt, in units
+	syncedAt     int64   // mono; valid if synced
+	readAt       int64   // mono; valid if read: the last sync that read counters
+	pressure     float64 // level / threshold at the last sync
+	limitedUntil int64   // mono; valid in guarded: when one unit would pass, but for other events
 
 	partition *partition // immutable
 
@@ -144,21 +144,23 @@ func (e *entry) unsentLocked() bool { return e.slots[0].unsent|e.slots[1].unsent
 
 // needsReadLocked reports whether a check at this level makes the entity's counters
 // worth a read: it was never read, its tier's interval is over (the tier being
-// that of this level or of the last sync, whichever is higher), or it is due to be
-// read from scratch.
+// that of this level or of the last sync, whichever is higher), or the last read is
+// as old as an entry may become. Every read is one from scratch: it replaces all
+// that is known of the fleet.
 func (e *entry) needsReadLocked(level float64, mono int64, c *constants) bool {
 	if !e.read {
 		return true
 	}
 	since := elapsed(mono, e.readAt)
+	if since >= c.ttl {
+		return true
+	}
 	if since < c.sync/2 {
 		return false
 	}
 	tier := tierOf(max(pressureOf(level, e.threshold), e.pressure))
-	if interval, ok := tier.readInterval(c.sync); ok && since >= interval {
-		return true
-	}
-	return elapsed(mono, e.bornAt) >= c.ttl
+	interval, ok := tier.readInterval(c.sync)
+	return ok && since >= interval
 }
 
 // rankLocked is the rank in the queue that a level deserves: that of its tier, or

@@ -6,6 +6,8 @@ package ratelimit
 // of the table that is for new entries (S3-FIFO, with an entry set aside taking
 // the part of its ghost queue).
 
+import "math"
+
 // An entryList is linked by prev and next. The zero value is empty.
 type entryList struct {
 	front, back *entry
@@ -54,34 +56,93 @@ func (s *shard) makeRoomLocked(keep *entry, r *reading) bool {
 
 // victimLocked returns the entry to evict: not limited and not keep; nil if there
 // is none. What it passes over on the way moves, so that the next call does not
-// meet it again soon: what was looked up gets on in main, what is limited in
-// guarded.
+// meet it again soon: what was looked up gets on in main, what is limited goes to
+// guarded for as long as it will be. So a table full of limited entities costs a
+// new key no more than a look at each shard.
 func (s *shard) victimLocked(keep *entry, r *reading) *entry {
+	s.releaseLocked(r)
 	size := s.lists[fresh].len + s.lists[main].len + s.lists[guarded].len
-	for _, l := range [...]struct {
-		from  place
-		leave int // entries that may stay in the list
-	}{{fresh, size / 10}, {main, 0}, {fresh, 0}, {guarded, 0}} {
-		// Each entry is met at most maxHits + 1 times before its credit is used up.
-		for steps := s.lists[l.from].len * (maxHits + 1); steps > 0 && s.lists[l.from].len > l.leave; steps-- {
-			e := s.lists[l.from].front
-			switch {
-			case e == keep:
-				s.moveLocked(e, l.from)
-			case s.limitedLocked(e, r):
-				s.moveLocked(e, guarded)
-			case e.hits > 0 && l.from == fresh:
-				e.hits = 0
-				s.moveLocked(e, main)
-			case e.hits > 0:
-				e.hits--
-				s.moveLocked(e, main)
-			default:
-				return e
-			}
+	if e := s.passLocked(fresh, size/10, keep, r); e != nil {
+		return e
+	}
+	if e := s.passLocked(main, 0, keep, r); e != nil {
+		return e
+	}
+	return s.passLocked(fresh, 0, keep, r)
+}
+
+// passLocked goes along a list, the oldest first, until an entry may be evicted or
+// no more than leave are left.
+func (s *shard) passLocked(from place, leave int, keep *entry, r *reading) *entry {
+	// Each entry is met at most maxHits + 1 times before its credit is used up.
+	for steps := s.lists[from].len * (maxHits + 1); steps > 0 && s.lists[from].len > leave; steps-- {
+		e := s.lists[from].front
+		if e == keep {
+			s.moveLocked(e, from)
+			continue
+		}
+		switch limited := s.limitedForLocked(e, r); {
+		case limited > 0:
+			s.guardLocked(e, r.mono+limited)
+		case e.hits > 0 && from == fresh:
+			e.hits = 0
+			s.moveLocked(e, main)
+		case e.hits > 0:
+			e.hits--
+			s.moveLocked(e, main)
+		default:
+			return e
 		}
 	}
 	return nil
+}
+
+// guardLocked moves an entry that is limited until a monotonic time to guarded.
+func (s *shard) guardLocked(e *entry, until int64) {
+	if s.lists[guarded].len == 0 || until < s.guardedUntil {
+		s.guardedUntil = until
+	}
+	e.limitedUntil = until
+	s.moveLocked(e, guarded)
+}
+
+// releaseLocked moves entries that are not limited any more from guarded to main.
+// It looks at them only once the first of them may be.
+func (s *shard) releaseLocked(r *reading) {
+	count := s.lists[guarded].len
+	if count == 0 || r.mono < s.guardedUntil {
+		return
+	}
+	s.guardedUntil = math.MaxInt64
+	for ; count > 0; count-- {
+		e := s.lists[guarded].front
+		if r.mono >= e.limitedUntil {
+			limited := s.limitedForLocked(e, r)
+			if limited == 0 {
+				s.moveLocked(e, main)
+				continue
+			}
+			e.limitedUntil = r.mono + limited
+		}
+		s.guardedUntil = min(s.guardedUntil, e.limitedUntil)
+		s.moveLocked(e, guarded)
+	}
+}
+
+// limitedForLocked returns for how long the entity would be refused a single unit
+// if nothing else happened to it, in nanoseconds; 0 if it would not be refused.
+func (s *shard) limitedForLocked(e *entry, r *reading) int64 {
+	s.advanceLocked(e, r.epoch)
+	var m model
+	e.modelLocked(&m, r, s.table.window)
+	passes := func(wait int64) bool {
+		level := m.level(e.threshold, wait)
+		return level <= 0 || level+1 < float64(e.threshold)
+	}
+	if passes(0) {
+		return 0
+	}
+	return m.wait(passes)
 }
 
 // anyLocked returns the entry to evict when all are limited: the one that has been

@@ -120,9 +120,6 @@ func (p *partition) learnLocked(e *entry, it *item, sent, now reading) {
 	}
 	e.read, e.readAt, e.wantRead = true, sent.mono, false
 	e.prevFinal = e.epoch == it.epoch && e.epoch == sent.epoch && sent.into >= 2*p.l.constants.tick
-	if elapsed(sent.mono, e.bornAt) >= p.l.ttl {
-		e.bornAt = sent.mono
-	}
 }
 
 // keepOrForgetLocked ends an evicted entry whose units are all delivered, and

@@ -19,6 +19,8 @@ type shard struct {
 	counts  shardCounts
 	lists   [aside]entryList // by place: fresh, main, guarded; oldest first
 
+	guardedUntil int64 // mono; the least limitedUntil of guarded; valid if there are any
+
 	table *table // immutable
 
 	_ [64]byte // keeps two shards' locks out of one cache line
@@ -79,7 +81,7 @@ func (s *shard) findLocked(hash uint64, key string, r *reading) (e *entry, chang
 func (s *shard) createLocked(hash uint64, key string, r *reading) *entry {
 	e := &entry{
 		key: key, hash: hash, partition: s.table.owner(key), epoch: r.epoch,
-		bornAt: r.mono, usedAt: r.mono, wantRead: true,
+		usedAt: r.mono, wantRead: true,
 	}
 	s.entries.insert(e)
 	s.placeLocked(e, fresh)
@@ -143,11 +145,13 @@ func (s *shard) queueLocked(e *entry, r rank) {
 	if e.queued && r <= e.rank {
 		return
 	}
+	if !e.partition.queue.push(e, r) {
+		return
+	}
 	if !e.queued {
 		s.counts.queued++
 	}
-	e.queued = e.partition.queue.push(e, r) || e.queued
-	e.rank = r
+	e.queued, e.rank = true, r
 }
 
 // advanceLocked brings the entry to an epoch and drops what became stale.
@@ -182,13 +186,4 @@ func (s *shard) dropUnsentLocked(e *entry, cause dropCause) (units uint64) {
 		units += n
 	}
 	return units
-}
-
-// limitedLocked reports whether the entity would be refused a single unit.
-func (s *shard) limitedLocked(e *entry, r *reading) bool {
-	s.advanceLocked(e, r.epoch)
-	var m model
-	e.modelLocked(&m, r, s.table.window)
-	level := m.level(e.threshold, 0)
-	return level > 0 && level+1 >= float64(e.threshold)
 }
