@@ -1,0 +1,38 @@
+package main
+
+// This file says what a contestant is.
+
+// Names with a ratio of their own.
+const (
+	ours  = "limiters"
+	floor = "floor"
+	loop  = "loop"
+)
+
+// A contestant is one way to decide about a request.
+type contestant struct {
+	name string
+	// remote says that it asks a server: it takes no part in the runs on one key.
+	remote bool
+	// open makes one that allows everything, for so many keys. check decides about
+	// one unit of a key and is safe for concurrent use.
+	open func(keys int) (*instance, error)
+}
+
+// An instance is a contestant at work.
+type instance struct {
+	check func(key string) (allowed bool)
+	// settle is called once after the keys were met: what the contestant does in
+	// the background of a steady state. nil is nothing.
+	settle func() error
+	close  func() error // nil: nothing to close
+}
+
+// names lists the contestants' names.
+func names(contestants []contestant) []string {
+	list := make([]string, len(contestants))
+	for i, c := range contestants {
+		list[i] = c.name
+	}
+	return list
+}

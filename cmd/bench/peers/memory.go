@@ -1,0 +1,136 @@
+package main
+
+// This file is the contestants that decide in this process. All are set so that
+// they allow everything: what is measured is a decision that has to count.
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/puzpuzpuz/xsync/v4"
+	gostore "github.com/sethvargo/go-limiter/memorystore"
+	"github.com/throttled/throttled/v2"
+	throttledstore "github.com/throttled/throttled/v2/store/memstore"
+	"github.com/ulule/limiter/v3"
+	ululestore "github.com/ulule/limiter/v3/drivers/store/memory"
+	"golang.org/x/time/rate"
+
+	"github.com/hanzoai/limiters/ratelimit"
+)
+
+// plenty is a limit per second that no loop reaches. Some of the libraries divide
+// a second by it.
+const plenty = 1_000_000_000
+
+// inMemory returns the contestants, ours first.
+func inMemory() []contestant {
+	return []contestant{
+		{name: ours, open: openOurs},
+		{name: "xtime", open: openTime},
+		{name: "throttled", open: openThrottled},
+		{name: "ulule", open: openUlule},
+		{name: "sethvargo", open: openSethvargo},
+		{name: floor, open: openFloor},
+		{name: loop, open: openLoop},
+	}
+}
+
+// openOurs opens a limiter as shipped: system clock, ticks, metrics, default
+// bounds; its counts go to a store in memory.
+func openOurs(int) (*instance, error) {
+	config := ratelimit.DefaultConfig()
+	config.GlobalThreshold = 1 << 50
+	config.RedisURLs = []string{"memory://"}
+	l, err := ratelimit.New(config, ratelimit.WithLogger(slog.New(slog.DiscardHandler)))
+	if err != nil {
+		return nil, err
+	}
+	return &instance{
+		check:  func(key string) bool { return l.Check(key, 1).Allowed() },
+		settle: func() error { return l.Sync(context.Background()) },
+		close:  func() error { return l.Close(context.Background()) },
+	}, nil
+}
+
+// openTime opens a map of x/time limiters, as its users write it.
+func openTime(int) (*instance, error) {
+	var limiters sync.Map
+	return &instance{check: func(key string) bool {
+		l, ok := limiters.Load(key)
+		if !ok {
+			l, _ = limiters.LoadOrStore(key, rate.NewLimiter(plenty, plenty))
+		}
+		return l.(*rate.Limiter).Allow()
+	}}, nil
+}
+
+// openThrottled opens throttled on its store without a bound, the faster of its
+// two in memory.
+func openThrottled(int) (*instance, error) {
+	store, err := throttledstore.NewCtx(0)
+	if err != nil {
+		return nil, err
+	}
+	l, err := throttled.NewGCRARateLimiterCtx(store, throttled.RateQuota{MaxRate: throttled.PerSec(plenty), MaxBurst: plenty})
+	if err != nil {
+		return nil, err
+	}
+	l.SetMaxCASAttemptsLimit(1_000_000) // by default it gives up under contention, with an error
+	return &instance{check: func(key string) bool {
+		limited, _, err := l.RateLimitCtx(context.Background(), key, 1)
+		return err == nil && !limited
+	}}, nil
+}
+
+func openUlule(int) (*instance, error) {
+	l := limiter.New(ululestore.NewStore(), limiter.Rate{Period: time.Minute, Limit: 1 << 50})
+	return &instance{check: func(key string) bool {
+		c, err := l.Get(context.Background(), key)
+		return err == nil && !c.Reached
+	}}, nil
+}
+
+func openSethvargo(keys int) (*instance, error) {
+	store, err := gostore.New(&gostore.Config{Tokens: 1 << 50, Interval: time.Minute, InitialAlloc: keys})
+	if err != nil {
+		return nil, err
+	}
+	return &instance{
+		check: func(key string) bool {
+			_, _, _, ok, err := store.Take(context.Background(), key)
+			return err == nil && ok
+		},
+		close: func() error { return store.Close(context.Background()) },
+	}, nil
+}
+
+// openFloor opens what no limiter can do without: finding the key and counting. The
+// map is xsync's, whose look-up takes no lock and writes to no shared memory; it is
+// the fastest of those in wide use in the comparisons that we know of.
+func openFloor(keys int) (*instance, error) {
+	counts := xsync.NewMap[string, *atomic.Uint64](xsync.WithPresize(keys))
+	return &instance{check: func(key string) bool {
+		count, ok := counts.Load(key)
+		if !ok {
+			count, _ = counts.LoadOrStore(key, new(atomic.Uint64))
+		}
+		return count.Add(1) > 0
+	}}, nil
+}
+
+// openLoop opens nothing: what the loop itself takes. No ratio is made of it.
+func openLoop(int) (*instance, error) {
+	return &instance{check: func(key string) bool { return key != "" }}, nil
+}
+
+// verify checks that an instance allows, so that nobody is measured refusing.
+func verify(name string, i *instance, key string) error {
+	if !i.check(key) {
+		return fmt.Errorf("%s refuses %q: it is not set to allow everything", name, key)
+	}
+	return nil
+}
