@@ -59,122 +59,147 @@ func (l *Limiter) CheckAll(items []Item) Decisions {
 	if len(items) == 0 {
 		return nil
 	}
-	var scratch [8]claim
-	var order [8]int
-	claims, which := l.claims(scratch[:0], append(order[:0], make([]int, len(items))...), items)
+	var few [8]demand
+	decisions := make(Decisions, len(items))
+	demands := l.demandsOf(items, few[:0])
 
 	r := l.read()
-	l.lockAll(claims)
-	decisions := make(Decisions, len(items))
-	l.decideAllLocked(claims, which, decisions, &r)
-	l.unlockAll(claims)
+	lockAll(demands)
+	aged := l.decideAllLocked(demands, decisions, &r)
+	unlockAll(demands)
 
-	for i := range claims {
-		if c := &claims[i]; c.changed {
-			l.tidy(c.full, c.hash, c.entry, &r)
+	for i := range demands {
+		dm := &demands[i]
+		if dm.changed {
+			l.tidy(dm.full, dm.hash, dm.entry, &r)
+		}
+		if dm.merged {
+			for j := dm.item + 1; j < len(items); j++ {
+				if items[j].Key == items[dm.item].Key {
+					decisions[j] = decisions[dm.item]
+				}
+			}
 		}
 	}
-	for i := range decisions {
-		decisions[i] = decisions[which[i]]
+	if aged {
+		l.renewClock()
 	}
 	return decisions
 }
 
-// A claim is what one CheckAll asks of one key.
-type claim struct {
+// A demand is what one CheckAll asks of one key.
+type demand struct {
 	request
-	key, name string
-	hash      uint64
-	shard     *shard
-	first     int    // index of the first item of the key; its decision is the claim's
-	entry     *entry // nil if the table holds none
-	changed   bool   // the table may be beyond its bounds
-	full      bool   // and the shard could not make room
+	name   string // the representation of the key
+	hash   uint64 // of name
+	shard  *shard
+	item   int  // index of the first item of the key
+	merged bool // there are more
+
+	entry   *entry // nil if the table holds none
+	open    bool   // the shard counts for the fleet
+	limited bool
+	changed bool // the table may be beyond its bounds
+	full    bool // and the shard could not make room
 }
 
-// claims appends the claims of the items to claims, in the order in which their
-// shards are locked, and puts into which the index of each item's decision. The
-// resolver is asked here, before any lock.
-func (l *Limiter) claims(claims []claim, which []int, items []Item) ([]claim, []int) {
+// demandsOf appends one demand for each key to demands, in the order in which their
+// shards are locked. It asks the resolver.
+func (l *Limiter) demandsOf(items []Item, demands []demand) []demand {
 	for i, item := range items {
 		name := representation(item.Key, l.maxKeyBytes)
 		hash := l.table.hash(name)
-		claims = append(claims, claim{
-			request: request{units: item.Units, resolved: true},
-			key:     item.Key, name: name, hash: hash, shard: l.table.shardOf(hash), first: i,
+		demands = append(demands, demand{
+			request: request{units: min(item.Units, store.MaxUnits), resolved: true},
+			name:    name, hash: hash, shard: l.table.shardOf(hash), item: i,
 		})
 	}
-	slices.SortStableFunc(claims, func(a, b claim) int {
-		return cmp.Or(cmp.Compare(l.table.shardIndex(a.hash), l.table.shardIndex(b.hash)), cmp.Compare(a.name, b.name))
+	shards := uint64(len(l.table.shards))
+	slices.SortStableFunc(demands, func(a, b demand) int {
+		return cmp.Or(cmp.Compare(a.hash%shards, b.hash%shards), cmp.Compare(a.name, b.name))
 	})
 	overrides := l.thresholds.current.Load()
-	kept := claims[:0]
-	for _, c := range claims {
-		if n := len(kept); n > 0 && kept[n-1].name == c.name {
-			which[c.first] = kept[n-1].first
-			kept[n-1].units = min(kept[n-1].units, store.MaxUnits) + min(c.units, store.MaxUnits)
+	kept := demands[:0]
+	for _, dm := range demands {
+		if n := len(kept); n > 0 && kept[n-1].name == dm.name {
+			kept[n-1].units = min(kept[n-1].units+dm.units, store.MaxUnits)
+			kept[n-1].merged = true
 			continue
 		}
-		which[c.first] = c.first
-		c.threshold, c.custom = l.thresholds.resolve(overrides, c.key)
-		kept = append(kept, c)
+		dm.threshold, dm.custom = l.thresholds.resolve(overrides, items[dm.item].Key)
+		kept = append(kept, dm)
 	}
-	return kept, which
+	return kept
 }
 
-// lockAll locks the claims' shards, each once, in the order of the table. Nothing
-// else holds two shards' locks.
-func (l *Limiter) lockAll(claims []claim) {
-	for i := range claims {
-		if i == 0 || claims[i].shard != claims[i-1].shard {
-			claims[i].shard.mu.Lock()
+// lockAll locks the shards of the demands, each once, in the order of the table. No
+// other function holds the locks of two shards.
+func lockAll(demands []demand) {
+	for i := range demands {
+		if i == 0 || demands[i].shard != demands[i-1].shard {
+			demands[i].shard.mu.Lock()
 		}
 	}
 }
 
-func (l *Limiter) unlockAll(claims []claim) {
-	for i := range claims {
-		if i == 0 || claims[i].shard != claims[i-1].shard {
-			claims[i].shard.mu.Unlock()
+func unlockAll(demands []demand) {
+	for i := range demands {
+		if i == 0 || demands[i].shard != demands[i-1].shard {
+			demands[i].shard.mu.Unlock()
 		}
 	}
 }
 
-// decideAllLocked puts every claim's decision where its first item's goes. It looks
-// at all claims first, and then decides each as a check of its own would, without
-// units if they are not to be counted. It requires the locks of all shards.
-func (l *Limiter) decideAllLocked(claims []claim, which []int, decisions Decisions, r *reading) {
+// decideAllLocked puts the decision about each demand where that of its first item
+// goes, and reports whether the system's clock is due to be read again. It looks
+// at all demands first. Then each is decided as a check of its own would be; if it
+// is allowed in vain, as one of no units. It requires the locks of all shards.
+func (l *Limiter) decideAllLocked(demands []demand, decisions Decisions, r *reading) (aged bool) {
 	refused, closed := false, false
-	for i := range claims {
-		c := &claims[i]
-		c.epoch = r.epoch
-		c.entry, c.changed = c.shard.findLocked(c.hash, c.name, r)
-		if c.entry != nil {
-			c.entry.threshold, c.entry.custom, c.entry.generation = c.threshold, c.custom, 0
-		}
-		c.request.limited = l.limitsLocked(c, r)
-		refused = refused || c.request.limited
-		closed = closed || c.shard.closed
+	for i := range demands {
+		dm := &demands[i]
+		l.examineLocked(dm, r)
+		refused = refused || dm.limited
+		closed = closed || !dm.open
 	}
-	if closed { // Close has come to one of the shards: then it has come to all
-		defer closeFor(claims)()
-	}
-	for i := range claims {
-		c := &claims[i]
-		d, q := &decisions[c.first], c.request
-		_ = which
-		if refused && !l.countLimited && !q.limited {
+	for i := range demands {
+		dm, d := &demands[i], &decisions[demands[i].item]
+		q := dm.request
+		if refused && !dm.limited && !l.countLimited {
 			q.units = 0
 		}
-		d.dryRun, d.custom, d.threshold, d.units = l.dryRun, q.custom, q.threshold, q.units
-		if c.entry != nil {
-			l.decideLocked(d, c.shard, c.entry, &q, r)
-		} else if c.entry = l.firstContactLocked(d, c.shard, c.hash, c.name, &q, r); c.entry != nil {
-			c.changed = true
+		d.dryRun, d.custom, d.threshold, d.units = l.dryRun, dm.custom, dm.threshold, dm.units
+		dm.shard.closed = closed // where Close has come to one shard, it has come to all
+		if dm.entry != nil {
+			l.decideLocked(d, dm.shard, dm.entry, &q, r)
+		} else if dm.entry = l.firstContactLocked(d, dm.shard, dm.hash, dm.name, &q, r); dm.entry != nil {
+			dm.changed = true
 		}
-		if q.units != c.units {
-			d.units = c.units
-			d.level += float64(min(c.units, store.MaxUnits))
+		dm.shard.closed = !dm.open
+		d.level += float64(dm.units - q.units)
+		aged = aged || l.renewClock != nil && (dm.shard.counts.allowed+dm.shard.counts.limited)%renewEvery == 0
+	}
+	for i := range demands { // now that no entry is needed any more
+		if dm := &demands[i]; dm.changed {
+			dm.full = !dm.shard.makeRoomLocked(dm.entry, r)
 		}
 	}
+	return aged
+}
+
+// examineLocked finds the demand's entry and whether a check of its own would be
+// limited. It requires the lock of the shard.
+func (l *Limiter) examineLocked(dm *demand, r *reading) {
+	dm.epoch = r.epoch
+	dm.open = !dm.shard.closed
+	dm.entry, dm.changed = dm.shard.findLocked(dm.hash, dm.name, r)
+	e := dm.entry
+	if e == nil {
+		dm.limited = dm.threshold == 0 || l.strict && dm.units >= dm.threshold
+		return
+	}
+	e.threshold, e.custom, e.generation = dm.threshold, dm.custom, 0
+	var m model
+	e.modelLocked(&m, r, l.window)
+	dm.limited = m.level(dm.threshold, 0)+float64(dm.units) >= float64(dm.threshold)
 }
