@@ -16,6 +16,7 @@ import (
 
 	"github.com/hanzoai/limiters/internal/redisurl"
 	"github.com/hanzoai/limiters/lua"
+	"github.com/hanzoai/limiters/ratelimit/store"
 )
 
 // Timeouts bound an attempt. A zero or negative one stands for its default:
@@ -136,7 +137,7 @@ func (d *dialer) prepare(conn redis.Conn, deadline time.Time) error {
 	if answered && !lost(err) {
 		return nil // loaded; or refused, and then EVAL will do
 	}
-	d.noLoad.Store(!answered)
+	d.noLoad.Store(!answered && causeOf(err) == store.CauseClosed)
 	return fmt.Errorf("SCRIPT LOAD: %w", err)
 }
 

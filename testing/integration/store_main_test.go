@@ -3,9 +3,11 @@
 package integration
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -42,19 +44,20 @@ func openStoreURL(t *testing.T, url string, timeouts redisstore.Timeouts) *redis
 	return r
 }
 
-// realServer starts a Redis or Valkey of the test's own with these arguments. With
-// none at hand it skips the test, unless the environment requires one.
+// realServer starts a Redis or Valkey of the test's own with these arguments, to
+// be split at spaces. With none at hand it skips the test, unless the environment
+// requires one; with one that does not start it fails.
 func realServer(t *testing.T, args ...string) *redistest.Server {
 	t.Helper()
-	s, err := redistest.TryStart(t, redistest.WithArgs(args...))
-	if err == nil && s.Real() {
-		return s
+	s, err := redistest.TryStart(t, redistest.Own(), redistest.Real(),
+		redistest.WithArgs(strings.Fields(strings.Join(args, " "))...))
+	switch {
+	case errors.Is(err, redistest.ErrNone):
+		t.Skipf("needs a real Redis: %v", err)
+	case err != nil:
+		t.Fatal(err)
 	}
-	if os.Getenv("REQUIRE_REDIS") == "1" || os.Getenv("REQUIRE_DOCKER") == "1" {
-		t.Fatalf("a real Redis is required: %v", err)
-	}
-	t.Skipf("needs a real Redis: %s", redistest.Report())
-	return nil
+	return s
 }
 
 // storeBatch is a batch of the usual TTLs under prefix.

@@ -3,7 +3,7 @@
 package redistest
 
 import (
-	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -17,7 +17,7 @@ func startAddress(_ testing.TB, s *settings) (instance, string, error) {
 	addr := os.Getenv("REDIS_ADDR")
 	switch {
 	case addr == "":
-		return nil, "", errors.Join(errPassed, errors.New("REDIS_ADDR is not set"))
+		return nil, "", fmt.Errorf("%w: REDIS_ADDR is not set", errPassed)
 	case s.own:
 		return nil, "", errPassed
 	}

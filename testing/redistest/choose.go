@@ -25,6 +25,9 @@ var order = []struct {
 	{Embedded, startEmbedded},
 }
 
+// errArgs is why a server that runs otherwise did not run with a test's arguments.
+var errArgs = fmt.Errorf("%w: no server with these arguments", errPassed)
+
 // errPassed is why a backend is passed over for one test only.
 var errPassed = errors.New("passed over")
 
@@ -49,12 +52,15 @@ func choose(tb testing.TB, s *settings) (*Server, error) {
 			return &Server{tb: tb, backend: candidate.backend, url: url, instance: started}, nil
 		}
 		last = err
+		if errors.Is(err, errArgs) {
+			return nil, err
+		}
 		if candidate.backend == Address && !errors.Is(err, errPassed) && os.Getenv("REDIS_ADDR") != "" {
 			// What was asked for by name is not replaced by something else.
 			return nil, fmt.Errorf("REDIS_ADDR: %w", err)
 		}
 	}
-	return nil, fmt.Errorf("no server can be had (%w): %s", last, Report())
+	return nil, fmt.Errorf("%w (%w): %s", ErrNone, last, Report())
 }
 
 // try starts one backend, unless it is known that it cannot be had.
@@ -69,6 +75,9 @@ func try(tb testing.TB, b Backend, s *settings, start func(testing.TB, *settings
 	if err == nil {
 		if err = await(url); err != nil {
 			started.stop()
+			if len(s.args) > 0 {
+				err = fmt.Errorf("%w %q: %w", errArgs, s.args, err)
+			}
 		}
 	}
 	if err != nil && !errors.Is(err, errPassed) {

@@ -80,15 +80,20 @@ type Option func(*settings)
 type settings struct {
 	args   []string
 	own    bool
+	real   bool
 	frozen bool
 	only   Backend
 }
 
-// WithArgs adds arguments to redis-server's command line, such as "--maxmemory",
-// "1mb" or "--user", "bob on >secret ~* +get". It implies [Own], and an embedded
-// server fails the test: it has no such options.
+// WithArgs adds arguments to redis-server's command line, each word one argument:
+// "--user", "bob", "on", ">secret", "~*", "+get". It implies [Own] and [Real].
 func WithArgs(args ...string) Option {
-	return func(s *settings) { s.args, s.own = append(s.args, args...), true }
+	return func(s *settings) { s.args, s.own, s.real = append(s.args, args...), true, true }
+}
+
+// Real passes over the embedded server, for a test of what only a Redis does.
+func Real() Option {
+	return func(s *settings) { s.real = true }
 }
 
 // Own passes over REDIS_ADDR: the server is this test's alone, and can be killed.
@@ -119,8 +124,13 @@ func Start(tb testing.TB, options ...Option) *Server {
 	return server
 }
 
-// TryStart is Start for a test that has something to do without a server, which
-// it should say.
+// ErrNone is the error of TryStart where no backend that the options allow can be
+// had. Any other error is a fault.
+var ErrNone = errors.New("no server can be had")
+
+// TryStart is Start for a test that has something to do, or to say, without a
+// server. It fails otherwise than by ErrNone if the environment requires another
+// backend, or a server does not start with the test's arguments.
 func TryStart(tb testing.TB, options ...Option) (*Server, error) {
 	tb.Helper()
 	var s settings
@@ -128,7 +138,9 @@ func TryStart(tb testing.TB, options ...Option) (*Server, error) {
 		option(&s)
 	}
 	server, err := choose(tb, &s)
-	if err != nil {
+	if errors.Is(err, ErrNone) && (os.Getenv("REQUIRE_DOCKER") == "1" || os.Getenv("REQUIRE_REDIS") == "1") && s.only == "" {
+		return nil, fmt.Errorf("a server is required by the environment: %s", Report())
+	} else if err != nil {
 		return nil, err
 	}
 	if s.only == "" {
@@ -268,7 +280,8 @@ func dial(url string) (redis.Conn, error) {
 		redis.DialConnectTimeout(time.Second), redis.DialReadTimeout(5*time.Second), redis.DialWriteTimeout(time.Second))
 }
 
-// await waits until the server answers PING.
+// await waits until the server answers PING, if only by an error: it may have been
+// told to refuse it. A server that still loads its data has not answered.
 func await(url string) error {
 	var last error
 	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
@@ -277,7 +290,8 @@ func await(url string) error {
 			_, err = conn.Do("PING")
 			_ = conn.Close()
 		}
-		if err == nil {
+		var refusal redis.Error
+		if err == nil || errors.As(err, &refusal) && !strings.HasPrefix(string(refusal), "LOADING") {
 			return nil
 		}
 		last = err
