@@ -33,14 +33,14 @@ const (
 // that is not gone. Every field is immutable, or guarded by the lock of the key's
 // shard, or by the lock of the partition's queue; the shard's is taken first.
 type entry struct {
-	key  string // immutable; the representation of the entity key
-	hash uint64 // immutable; of key
+	key string // immutable; the representation of the entity key
 
-	// Guarded by the shard's lock, in the order of use: a check touches what comes
-	// first.
+	// Guarded by the shard's lock, in the order of use: a check touches the first two
+	// cache lines.
 
 	epoch      int64  // that of slots[1]; slots[0] is the one before
 	usedAt     int64  // mono; the last check
+	readAt     int64  // mono; valid if read: the last sync that read counters
 	threshold  uint64 // at the last check
 	generation uint32 // of the overrides that threshold came from; 0 = ask again
 
@@ -59,10 +59,9 @@ type entry struct {
 	slots        [2]slot // previous epoch, current epoch
 	estimate     float64 // fleet count at syncedAt, in units
 	syncedAt     int64   // mono; valid if synced
-	readAt       int64   // mono; valid if read: the last sync that read counters
-	pressure     float64 // level / threshold at the last sync
 	limitedUntil int64   // mono; valid in guarded: when one unit would pass, but for other events
 
+	hash      uint64     // immutable; of key
 	partition *partition // immutable
 
 	// Links of the shard's list that place names, guarded by the shard's lock; of
@@ -158,7 +157,7 @@ func (e *entry) needsReadLocked(level float64, mono int64, c *constants) bool {
 	if since < c.sync/2 {
 		return false
 	}
-	tier := tierOf(max(pressureOf(level, e.threshold), e.pressure))
+	tier := max(tierOf(pressureOf(level, e.threshold)), e.tier)
 	interval, ok := tier.readInterval(c.sync)
 	return ok && since >= interval
 }
@@ -169,9 +168,9 @@ func (e *entry) needsReadLocked(level float64, mono int64, c *constants) bool {
 func (e *entry) rankLocked(level float64) rank {
 	threshold := float64(e.threshold)
 	switch {
-	case 10*level < threshold && e.pressure < 0.10 || e.threshold == 0:
+	case 10*level < threshold && e.tier == Idle || e.threshold == 0:
 		return rankIdle
-	case 10*level < 8*threshold && e.pressure < 0.80:
+	case 10*level < 8*threshold && e.tier < Hot:
 		return rankWarm
 	default:
 		return rankHot

@@ -36,7 +36,7 @@ func (l *Limiter) publish(r reading) {
 	if l.dryRun {
 		m.dryRunLimited.Set(c.limited)
 	}
-	m.cacheHit.Set(c.hits)
+	m.cacheHit.Set(c.allowed + c.limited - c.misses)
 	m.cacheMiss.Set(c.misses)
 	m.cacheSyncQueued.Set(c.queued)
 	m.cacheSize.Set(float64(l.table.live.Load()))

@@ -65,8 +65,7 @@ func (p *partition) settleItemLocked(s *shard, it *item, sent, now reading) {
 		drift := math.Abs(before.level(e.threshold, 0)-level) / float64(e.threshold)
 		p.l.metrics.estimateDrift.Update(drift)
 	}
-	e.pressure = pressureOf(level, e.threshold)
-	if tier := tierOf(e.pressure); tier != e.tier {
+	if tier := tierOf(pressureOf(level, e.threshold)); tier != e.tier {
 		p.health.transitions[e.tier][tier]++
 		e.tier = tier
 	}

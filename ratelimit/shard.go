@@ -13,25 +13,28 @@ const maxHits = 3
 // a check takes it once, decides, records, and lets it go, so that checks of one
 // entity happen one after the other. It is taken before a queue's lock.
 type shard struct {
+	// A check touches the first cache line.
+
 	mu      sync.Mutex
-	entries index // in the table and set aside
-	closed  bool  // nothing is counted for the fleet any more
-	counts  shardCounts
-	lists   [aside]entryList // by place: fresh, main, guarded; oldest first
+	entries index       // in the table and set aside
+	counts  shardCounts // allowed and limited first
+	closed  bool        // nothing is counted for the fleet any more
+
+	lists [aside]entryList // by place: fresh, main, guarded; oldest first
 
 	guardedUntil int64 // mono; the least limitedUntil of guarded; valid if there are any
 
 	table *table // immutable
 
-	_ [64]byte // keeps two shards' locks out of one cache line
+	_ [32]byte // makes it 256 bytes, so that no two shards share a cache line
 }
 
 // shardCounts count what happened in a shard since the start.
 type shardCounts struct {
-	allowed, limited     uint64 // decisions, first contacts included
-	hits, misses, queued uint64 // look-ups that found an entry and not; pushes to a queue
-	units                uint64 // recorded for the fleet
-	evicted              [evictCauses]uint64
+	allowed, limited uint64 // decisions, first contacts included
+	misses, queued   uint64 // look-ups that found no entry; pushes to a queue
+	units            uint64 // recorded for the fleet
+	evicted          [evictCauses]uint64
 }
 
 // An evictCause says why an entry left the table.
@@ -58,7 +61,6 @@ func (s *shard) findLocked(hash uint64, key string, r *reading) (e *entry, chang
 	}
 	if e.place != aside {
 		if elapsed(r.mono, e.usedAt) < s.table.idle {
-			s.counts.hits++
 			e.usedAt = r.mono
 			if e.hits < maxHits {
 				e.hits++

@@ -90,7 +90,6 @@ func (t *table) counts() (sum shardCounts) {
 		s.mu.Unlock()
 		sum.allowed += c.allowed
 		sum.limited += c.limited
-		sum.hits += c.hits
 		sum.misses += c.misses
 		sum.queued += c.queued
 		sum.units += c.units

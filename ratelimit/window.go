@@ -66,8 +66,13 @@ func (m *model) level(threshold uint64, wait int64) float64 {
 	}
 	level := localBefore*weight + local
 	if m.estimate > 0 {
-		leaked := float64(threshold) * (float64(m.elapsed+wait) / float64(m.window))
-		level += min(max(0, m.estimate-leaked), fleetBefore*weight+fleet)
+		left := m.estimate - float64(threshold)*(float64(m.elapsed+wait)/float64(m.window))
+		if bound := fleetBefore*weight + fleet; left > bound {
+			left = bound
+		}
+		if left > 0 {
+			level += left
+		}
 	}
 	return level
 }
