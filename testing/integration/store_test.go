@@ -144,7 +144,7 @@ func (d *differential) batch(rt *rapid.T, step int, counters, sequences []string
 		rt.Fatalf("step %d: the script: %v", step, err)
 	}
 	if !d.moves {
-		if drift := time.UnixMicro(got.Time).Sub(time.Now()).Abs(); drift > time.Minute && d.script.(*server).redis.Real() {
+		if drift := time.Until(time.UnixMicro(got.Time)).Abs(); drift > time.Minute && d.script.(*server).redis.Real() {
 			rt.Fatalf("step %d: the server's clock is off by %v", step, drift)
 		}
 		got.Time = want.Time
