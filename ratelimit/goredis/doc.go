@@ -60,4 +60,9 @@
 // and counted anew. The limiter retries on its own and says so in the batch. A hook
 // of the client must not call the next one twice for a command whose NoRetry method
 // returns true, and must not keep its arguments.
+//
+// # Logs
+//
+// The limiter logs changes of state only. go-redis itself logs every connection
+// that fails; redis.SetLogger silences it.
 package goredis
