@@ -1,0 +1,144 @@
+package main
+
+// This file is the tick run: what a sync costs Redis and the node, beside plain
+// pipelines that do as much. The files in the order of a run: tick, tick_load,
+// tick_limiter, tick_pipeline, tick_measure (tick_usage), tick_manners,
+// tick_result, tick_report.
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hanzoai/limiters/cmd/bench/localredis"
+	"github.com/hanzoai/limiters/internal/redisurl"
+)
+
+// tickOptions are the flags of a tick run. Immutable after parseTickOptions.
+type tickOptions struct {
+	redis  string // URL; "" starts a server
+	sizes  []int
+	window time.Duration
+	tick   time.Duration
+	json   string // "-" is standard output; "" none
+}
+
+// ticksPerWindow is how many ticks are measured.
+func (o *tickOptions) ticksPerWindow() int { return int(o.window / o.tick) }
+
+// tickRun is the command: it measures every size and prints the ratios. Time is
+// virtual, so that a window of ticks takes as long as they take.
+func tickRun(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	o, err := parseTickOptions(args, stdout)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return exitOK
+	case err != nil:
+		fmt.Fprintf(stderr, "bench tick: %v\n(bench tick -h lists the flags)\n", err)
+		return exitUsage
+	}
+	target, stop, err := tickServer(o.redis)
+	if err != nil {
+		fmt.Fprintf(stderr, "bench tick: %v\n", err)
+		return exitUsage
+	}
+	defer stop()
+	text := stdout // what people read
+	if o.json == "-" {
+		text = stderr
+	}
+	var all []tickResult
+	for _, size := range o.sizes {
+		fmt.Fprintf(stderr, "%s entities ...\n", grouped(uint64(size)))
+		r, err := measureTicks(ctx, o, target, size)
+		if err != nil {
+			fmt.Fprintf(stderr, "bench tick: %s entities: %v\n", grouped(uint64(size)), err)
+			return exitFailed
+		}
+		all = append(all, r)
+	}
+	writeTickReport(text, o, all)
+	if o.json != "" {
+		if err := writeTickJSON(o.json, stdout, all); err != nil {
+			fmt.Fprintf(stderr, "bench tick: %v\n", err)
+			return exitFailed
+		}
+	}
+	return exitOK
+}
+
+// tickServer returns the Redis to run on, and what ends it if the run started it.
+func tickServer(url string) (target redisurl.Target, stop func(), err error) {
+	stop = func() {}
+	if url == "" {
+		server, err := localredis.Start()
+		if errors.Is(err, localredis.ErrNone) {
+			return target, stop, fmt.Errorf("a Redis is needed, for its processor time is measured: give -redis url, or install one (%w)", err)
+		}
+		if err != nil {
+			return target, stop, err
+		}
+		url, stop = server.URL(), func() { _ = server.Stop() }
+	}
+	targets, err := redisurl.ParseList([]string{url})
+	if err == nil && (len(targets) != 1 || targets[0].Memory) {
+		err = errors.New("want the URL of one server")
+	}
+	if err != nil {
+		stop()
+		return target, func() {}, fmt.Errorf("invalid value for flag -redis: %w", err)
+	}
+	return targets[0], stop, nil
+}
+
+func parseTickOptions(args []string, help io.Writer) (*tickOptions, error) {
+	o := &tickOptions{sizes: []int{100, 1000, 5000, 20_000}}
+	flags := flag.NewFlagSet("bench tick", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.Usage = func() {}
+	flags.StringVar(&o.redis, "redis", "", "the server to run on, a `url`; none: a redis-server from PATH is started")
+	flags.Func("sizes", "active `entities` per tick, as 100,1000 (default 100,1000,5000,20000)", func(list string) (err error) {
+		o.sizes, err = parseSizes(list)
+		return err
+	})
+	ranged(flags, &o.window, "window", time.Minute, time.Second, time.Hour, durations, "sliding `window`, and how many ticks are measured: those of one")
+	ranged(flags, &o.tick, "tick", time.Second, 10*time.Millisecond, time.Minute, durations, "`time` between two ticks, virtual")
+	flags.StringVar(&o.json, "json", "", "write an object for each size and baseline, one on a line, to this `file`; -: to standard output")
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			fmt.Fprint(help, "Usage: bench tick [flags]\n\nMeasures one window of ticks beside plain pipelines for the same entities.\n\n")
+			flags.SetOutput(help)
+			flags.PrintDefaults()
+		}
+		return nil, err
+	}
+	switch {
+	case flags.NArg() > 0:
+		return nil, fmt.Errorf("unexpected argument %q: want flags only", flags.Arg(0))
+	case o.tick > o.window/10 || o.window%o.tick != 0:
+		return nil, fmt.Errorf("invalid value %v for flag -tick: want a tenth of -window (%v) or a smaller part of it", o.tick, o.window)
+	case o.window%time.Second != 0:
+		return nil, fmt.Errorf("invalid value %v for flag -window: want whole seconds", o.window)
+	}
+	return o, nil
+}
+
+// maxTickSize bounds what a tick is asked to do at once.
+const maxTickSize = 1_000_000
+
+// parseSizes reads numbers between commas.
+func parseSizes(list string) (sizes []int, err error) {
+	for text := range strings.SplitSeq(list, ",") {
+		n, err := strconv.Atoi(strings.TrimSpace(text))
+		if err != nil || n < 1 || n > maxTickSize {
+			return nil, fmt.Errorf("want integers from 1 to %d between commas", maxTickSize)
+		}
+		sizes = append(sizes, n)
+	}
+	return sizes, nil
+}
