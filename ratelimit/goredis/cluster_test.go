@@ -90,14 +90,16 @@ func (c *cluster) client(t *testing.T, options ...func(*redis.ClusterOptions)) *
 
 // owner is the node that serves the slot.
 func (c *cluster) owner(slot int) (*clusterNode, error) {
-	ranges, err := c.nodes[0].ClusterSlots(context.Background()).Result()
+	shards, err := c.nodes[0].ClusterShards(context.Background()).Result()
 	if err != nil {
 		return nil, err
 	}
-	for _, r := range ranges {
-		for _, n := range c.nodes {
-			if r.Start <= slot && slot <= r.End && r.Nodes[0].ID == n.id {
-				return n, nil
+	for _, shard := range shards {
+		for _, r := range shard.Slots {
+			for _, n := range c.nodes {
+				if int(r.Start) <= slot && slot <= int(r.End) && shard.Nodes[0].ID == n.id {
+					return n, nil
+				}
 			}
 		}
 	}
