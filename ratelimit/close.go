@@ -141,16 +141,17 @@ func (p *partition) drain(ctx context.Context) {
 	}
 	defer p.endTurn()
 	for failures := 0; failures < closeAttempts && ctx.Err() == nil; {
-		before := p.l.ledger.delivered.Load()
+		before := p.queue.len()
 		err := p.tick(ctx, rankIdle)
-		if err == nil && p.queue.len() == 0 {
+		after := p.queue.len()
+		switch {
+		case err == nil && after == 0:
 			return
-		}
-		if err == nil && p.l.ledger.delivered.Load() != before {
+		case err == nil && after < before: // only refused units come back
 			failures = 0
 			continue
 		}
-		if failures++; failures < closeAttempts {
+		if failures++; failures < closeAttempts && !p.l.driven() {
 			pause(ctx, firstBackoff<<(failures-1))
 		}
 	}

@@ -14,6 +14,12 @@ type driver interface {
 	Tick(interval time.Duration, f func()) (stop func())
 }
 
+// driven reports whether the clock calls the ticks.
+func (l *Limiter) driven() bool {
+	_, ok := l.clock.(driver)
+	return ok
+}
+
 // drive has the clock call this limiter's ticks until Close.
 func (l *Limiter) drive(d driver) {
 	var stops []func()
@@ -61,7 +67,7 @@ func (p *partition) loop() {
 			p.tickIfFree(rankHot)
 			continue
 		}
-		since = 0
+		since -= tick
 		p.tickIfFree(rankIdle)
 	}
 }
@@ -111,6 +117,9 @@ func (p *partition) tickIfFree(lowest rank) {
 
 // syncOnce ticks once, after the tick under way.
 func (p *partition) syncOnce(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	select {
 	case <-p.turn:
 	case <-ctx.Done():
