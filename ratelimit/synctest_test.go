@@ -136,7 +136,7 @@ func TestTheLoopSkipsTicksDuringAnAttempt(t *testing.T) {
 func TestHotTicksDoNotSlowWholeOnes(t *testing.T) {
 	t.Parallel()
 	for _, hot := range []time.Duration{300, 700} {
-		inBubble(t, func(c *Config) { c.HotSyncInterval = hot * time.Millisecond }, func(t *testing.T, b *bubble) {
+		inBubble(t, func(c *Config) { c.HotSyncInterval, c.CountLimited = hot*time.Millisecond, true }, func(t *testing.T, b *bubble) {
 			for range 3000 {
 				b.Check("idle", 1)
 				time.Sleep(20 * time.Millisecond)
@@ -147,8 +147,7 @@ func TestHotTicksDoNotSlowWholeOnes(t *testing.T) {
 			b.SetOverrides(map[string]uint64{"hot": 1000})
 			b.Check("hot", 900)
 			for range 3000 {
-				b.Check("hot", 1)
-				b.SetOverrides(map[string]uint64{"hot": b.Peek("hot").Threshold() + 1})
+				b.Check("hot", 1) // counts, limited or not
 				time.Sleep(20 * time.Millisecond)
 			}
 			if got, want := len(b.attempts()), int(time.Minute/(hot*time.Millisecond)); got < want-2 || got > want+1 {
