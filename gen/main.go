@@ -1,5 +1,6 @@
 // Gen writes what is derived from the tables in this directory: the typed
-// configuration, the metrics, and the reference page of each.
+// configuration, the metrics, the reference page of each, the dashboard and the
+// alert rules.
 //
 //	go run ./gen          write the files
 //	go run ./gen -check   exit 1 and name the files that are stale
@@ -13,6 +14,8 @@ import (
 	"io"
 	"os"
 )
+
+var allTables = tables{Config: configTable, Metrics: metricsTable, Dashboard: dashboardTable, Alerts: alertsTable}
 
 func main() {
 	if err := run(os.Args[1:], ".", os.Stdout); err != nil {
@@ -32,7 +35,7 @@ func run(args []string, root string, out io.Writer) error {
 	if flags.NArg() > 0 {
 		return fmt.Errorf("gen: unexpected argument %q", flags.Arg(0))
 	}
-	files, err := generate(configTable, metricsTable)
+	files, err := generate(allTables)
 	if err != nil {
 		return err
 	}

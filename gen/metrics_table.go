@@ -59,10 +59,10 @@ var metricsTable = metricTable{
 			Help:    "Time from sending a batch to its reply or its failure.",
 		},
 		{
-			Name: "pipeline_size", Field: "pipelineSize", Kind: "histogram", Form: named, Unit: "entities",
+			Name: "pipeline_size", Field: "pipelineSize", Kind: "histogram", Form: named, Unit: "counters",
 			Labels:  []label{operations},
 			Buckets: []string{"1", "10", "50", "100", "500", "1000", "2000", "5000", "10000", "20000", "50000"},
-			Help:    "Entities in one batch that carry units (write), and that ask for a read (read).",
+			Help:    "Counters that one acknowledged batch wrote (write), and those that it only read (read).",
 		},
 		{
 			Name: "records_total", Field: "records", Kind: "counter", Form: crossed, Unit: "counters",

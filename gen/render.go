@@ -7,6 +7,7 @@ import (
 	"embed"
 	"fmt"
 	"go/format"
+	"slices"
 	"strings"
 	"text/template"
 	"time"
@@ -18,6 +19,7 @@ import (
 var templateFiles embed.FS
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
+	"anchor":   strings.ToLower,
 	"comment":  comment,
 	"cell":     cell,
 	"duration": goDuration,
@@ -28,31 +30,48 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"unit":     unitName,
 }).ParseFS(templateFiles, "templates/*.tmpl"))
 
+// tables are all that files are generated from.
+type tables struct {
+	Config    config
+	Metrics   metricTable
+	Dashboard dashboard
+	Alerts    alerts
+}
+
 // generate returns every generated file, in the order of their paths.
-func generate(c config, m metricTable) ([]file, error) {
-	if err := verifyConfig(c); err != nil {
+func generate(t tables) ([]file, error) {
+	if err := verifyConfig(t.Config); err != nil {
 		return nil, err
 	}
-	if err := verifyMetrics(m); err != nil {
+	if err := verifyMetrics(t.Metrics); err != nil {
+		return nil, err
+	}
+	rules, err := t.Alerts.prometheus(t.Metrics)
+	if err != nil {
+		return nil, err
+	}
+	graphs, err := t.Dashboard.grafana(t.Metrics)
+	if err != nil {
 		return nil, err
 	}
 	targets := []struct {
 		path, template string
 		data           any
 	}{
-		{"docs/configuration.md", "configuration.md.tmpl", c},
-		{"docs/metrics.md", "metrics.md.tmpl", m},
-		{"ratelimit/config_gen.go", "config.go.tmpl", c},
-		{"ratelimit/metrics_gen.go", "metrics.go.tmpl", m},
+		{"docs/configuration.md", "configuration.md.tmpl", t.Config},
+		{"docs/metrics.md", "metrics.md.tmpl", t.Metrics},
+		{"ratelimit/config_gen.go", "config.go.tmpl", t.Config},
+		{"ratelimit/metrics_gen.go", "metrics.go.tmpl", t.Metrics},
 	}
-	files := make([]file, 0, len(targets))
-	for _, t := range targets {
-		content, err := render(t.template, t.data)
+	files := []file{{"docs/alerts/limiters.yaml", rules}, {"docs/dashboards/limiters.json", graphs}}
+	for _, target := range targets {
+		content, err := render(target.template, target.data)
 		if err != nil {
-			return nil, fmt.Errorf("gen: %s: %w", t.path, err)
+			return nil, fmt.Errorf("gen: %s: %w", target.path, err)
 		}
-		files = append(files, file{path: t.path, content: content})
+		files = append(files, file{path: target.path, content: content})
 	}
+	slices.SortFunc(files, func(a, b file) int { return strings.Compare(a.path, b.path) })
 	return files, nil
 }
 

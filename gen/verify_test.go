@@ -33,9 +33,9 @@ func TestVerifyConfig(t *testing.T) {
 		{"relation without a factor", func(c *config) { c.Relations[0].Div = 0 }, "no factor"},
 		{"relation with an unknown operator", func(c *config) { c.Relations[0].Op = "=" }, "operator"},
 	} {
-		c := smallConfig()
-		row.change(&c)
-		_, err := generate(c, smallMetrics())
+		all := smallTables()
+		row.change(&all.Config)
+		_, err := generate(all)
 		wantError(t, row.name, err, row.want)
 	}
 }
@@ -63,9 +63,64 @@ func TestVerifyMetrics(t *testing.T) {
 		{"buckets not ascending", func(m *metricTable) { m.Metrics[4].Buckets = []string{"1", "1"} }, `bucket "1"`},
 		{"bucket no number", func(m *metricTable) { m.Metrics[4].Buckets = []string{"1k"} }, `bucket "1k"`},
 	} {
-		m := smallMetrics()
-		row.change(&m)
-		_, err := generate(smallConfig(), m)
+		all := smallTables()
+		row.change(&all.Metrics)
+		_, err := generate(all)
+		wantError(t, row.name, err, row.want)
+	}
+}
+
+func TestVerifyDashboard(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name   string
+		change func(d *dashboard)
+		want   string
+	}{
+		{"nothing", func(*dashboard) {}, ""},
+		{"no title", func(d *dashboard) { d.Rows[0].Panels[0].Title = "" }, "no title"},
+		{"no description", func(d *dashboard) { d.Rows[0].Panels[0].Doc = "" }, "no title, description"},
+		{"no unit", func(d *dashboard) { d.Rows[0].Panels[0].Unit = "" }, "no title, description, unit"},
+		{"no query", func(d *dashboard) { d.Rows[0].Panels[2].Queries = nil }, `panel "C": no title, description, unit or query`},
+		{"a metric is not shown", func(d *dashboard) { d.Rows[0].Panels = d.Rows[0].Panels[1:] }, `metric "one" is in no panel`},
+		{"unknown metric", func(d *dashboard) { d.Rows[0].Panels[0].Queries[0].Expr = "<two>" }, `panel "A": <two>: not in the table`},
+		{"no metric", func(d *dashboard) { d.Rows[0].Panels[0].Queries[0].Expr = "vector(1)" }, "refers to no metric"},
+		{"histogram without a suffix", func(d *dashboard) { d.Rows[0].Panels[0].Queries[0].Expr = "<each_ms>" }, "a histogram needs"},
+		{"suffix without a histogram", func(d *dashboard) { d.Rows[0].Panels[0].Queries[0].Expr = "<one_count>" }, "not in the table"},
+		{"unknown label", func(d *dashboard) { d.Rows[0].Panels[1].Queries[0].Expr = `<named_total{resuld="good"}>` }, "has no label resuld"},
+		{"unknown value", func(d *dashboard) { d.Rows[0].Panels[1].Queries[0].Expr = `<named_total{result="god"}>` }, `result is never "god"`},
+		{"no selector", func(d *dashboard) { d.Rows[0].Panels[1].Queries[0].Expr = `<named_total{result}>` }, "selector result"},
+		{"unknown label picker", func(d *dashboard) { d.Pick = "two" }, "<two>: not in the table"},
+	} {
+		all := smallTables()
+		row.change(&all.Dashboard)
+		_, err := generate(all)
+		wantError(t, row.name, err, row.want)
+	}
+}
+
+func TestVerifyAlerts(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name   string
+		change func(a *alert) // of the first one
+		want   string
+	}{
+		{"nothing", func(*alert) {}, ""},
+		{"at once", func(a *alert) { a.For = "" }, ""},
+		{"another name", func(a *alert) { a.Name = "One" }, "begins with Limiter"},
+		{"name twice", func(a *alert) { a.Name = "LimiterTwo" }, "used twice"},
+		{"for seconds", func(a *alert) { a.For = "90s" }, "want minutes"},
+		{"unknown severity", func(a *alert) { a.Severity = "page" }, `unknown severity "page"`},
+		{"no summary", func(a *alert) { a.Summary = "" }, "no summary"},
+		{"no description", func(a *alert) { a.Description = "" }, "no summary or no description"},
+		{"unknown metric", func(a *alert) { a.Expr = "<two> > 1" }, `alert "LimiterOne": <two>: not in the table`},
+		{"no metric", func(a *alert) { a.Expr = "small_one > 1" }, "refers to no metric"},
+		{"another label's value", func(a *alert) { a.Expr = `<named_total{result=~"good|bad"}> > 1` }, `never "bad"`},
+	} {
+		all := smallTables()
+		row.change(&all.Alerts.Alerts[0])
+		_, err := generate(all)
 		wantError(t, row.name, err, row.want)
 	}
 }

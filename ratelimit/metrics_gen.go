@@ -49,8 +49,8 @@ type limiterMetrics struct {
 	// pipeline_ms (milliseconds). Time from sending a batch to its reply or
 	// its failure.
 	pipelineMS []*metrics.PrometheusHistogram // by partition
-	// pipeline_size (entities). Entities in one batch that carry units
-	// (write), and that ask for a read (read).
+	// pipeline_size (counters). Counters that one acknowledged batch wrote
+	// (write), and those that it only read (read).
 	pipelineSizeWrite *metrics.PrometheusHistogram
 	pipelineSizeRead  *metrics.PrometheusHistogram
 	// records_total (counters). Counters written and counters read in

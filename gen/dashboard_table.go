@@ -1,0 +1,154 @@
+// The dashboard's table: what an operator looks at, from what users notice down to
+// what explains it.
+
+package main
+
+var dashboardTable = dashboard{
+	UID:   "limiters",
+	Title: "Limiters",
+	Pick:  "window_seconds",
+	Rows: []row{
+		{Title: "What is decided", Panels: []panel{
+			{
+				Title: "Decisions", Unit: "ops", Stacked: true,
+				Doc:     "Decisions per second by verdict, all nodes together. In a dry run limited ones are allowed all the same.",
+				Queries: []query{{"sum by (scope, result) (rate(<eval_counts_total>[$__rate_interval]))", "{{scope}} {{result}}"}},
+			},
+			{
+				Title: "Share limited", Unit: "percentunit",
+				Doc:     "The part of the decisions that are limited.",
+				Queries: []query{{`sum by (scope) (rate(<eval_counts_total{result="limited"}>[$__rate_interval])) / sum by (scope) (rate(<eval_counts_total>[$__rate_interval]))`, "{{scope}}"}},
+			},
+			{
+				Title: "Limited in the dry run", Unit: "ops",
+				Doc:     "Decisions per second that a limiter in dry run allowed and would have limited. What enforcing would refuse.",
+				Queries: []query{{"sum by (scope) (rate(<dry_run_limited_total>[$__rate_interval]))", "{{scope}}"}},
+			},
+			{
+				Title: "Entities by tier", Unit: "short", Stacked: true,
+				Doc:     "Entities in the local tables by how close they are to their threshold: idle below 10 %, low below 50 %, normal below 80 %, hot from there. An entity is counted on every node that knows it.",
+				Queries: []query{{"sum by (scope, tier) (<sync_tier_gauge>)", "{{scope}} {{tier}}"}},
+			},
+			{
+				Title: "Moves between tiers", Unit: "ops",
+				Doc:     "Entities per second that moved to another tier.",
+				Queries: []query{{"sum by (scope, from, to) (rate(<tier_transitions_total>[$__rate_interval]))", "{{scope}} {{from}} → {{to}}"}},
+			},
+			{
+				Title: "Overrides in force", Unit: "short",
+				Doc: "The most and the fewest overrides that a node has. The two lines differ while nodes disagree.",
+				Queries: []query{
+					{"max by (scope) (<overrides_loaded>)", "most {{scope}}"},
+					{"min by (scope) (<overrides_loaded>)", "fewest {{scope}}"},
+				},
+			},
+		}},
+		{Title: "Are counts delivered", Panels: []panel{
+			{
+				Title: "Partitions reached", Unit: "percentunit",
+				Doc:     "The part of the nodes whose last attempt at a batch was answered, by partition. A node that never had anything to sync does not count as reaching it.",
+				Queries: []query{{"avg by (scope, partition) (<partition_up>)", "{{scope}} {{partition}}"}},
+			},
+			{
+				Title: "Failed attempts", Unit: "ops",
+				Doc:     "Attempts per second that got no valid reply, by where they ended and why.",
+				Queries: []query{{"sum by (scope, partition, step, cause) (rate(<error_total>[$__rate_interval]))", "{{scope}} {{partition}} {{step}}: {{cause}}"}},
+			},
+			{
+				Title: "Batches sent again", Unit: "ops",
+				Doc:     "Attempts per second at batches that an earlier attempt may have delivered. None is counted twice.",
+				Queries: []query{{"sum by (scope, partition) (rate(<batch_retries_total>[$__rate_interval]))", "{{scope}} {{partition}}"}},
+			},
+			{
+				Title: "Undelivered units", Unit: "short",
+				Doc:     "Units that Redis has not acknowledged. About a tick's worth is normal; a slope means that a partition takes none.",
+				Queries: []query{{"sum by (scope, instance) (<undelivered_units>)", "{{scope}} {{instance}}"}},
+			},
+			{
+				Title: "Dropped units", Unit: "ops",
+				Doc:     "Units per second given up, by cause. docs/operations.md says what each one asks for.",
+				Queries: []query{{"sum by (scope, cause) (rate(<dropped_units_total>[$__rate_interval]))", "{{scope}} {{cause}}"}},
+			},
+			{
+				Title: "Queued and deferred", Unit: "short",
+				Doc: "Entities that wait for a sync, and those of them that a tick had to leave for the next one because of its bound.",
+				Queries: []query{
+					{"sum by (scope, instance) (<pending_sync_size>)", "queued {{scope}} {{instance}}"},
+					{"sum by (scope, instance) (<deferred_size>)", "deferred {{scope}} {{instance}}"},
+				},
+			},
+		}},
+		{Title: "What Redis is asked", Panels: []panel{
+			{
+				Title: "Script calls", Unit: "ops",
+				Doc:     "Attempts at a batch per second: one script call each, if it reached Redis.",
+				Queries: []query{{"sum by (scope, partition) (rate(<pipeline_ms_count>[$__rate_interval]))", "{{scope}} {{partition}}"}},
+			},
+			{
+				Title: "Counters", Unit: "ops",
+				Doc:     "Counters per second that scripts wrote and read.",
+				Queries: []query{{"sum by (scope, partition, op) (rate(<records_total>[$__rate_interval]))", "{{scope}} {{partition}} {{op}}"}},
+			},
+			{
+				Title: "Round trip", Unit: "ms",
+				Doc:     "Time from sending a batch to its reply or failure. Timeouts end at the larger of GlobalReadTimeout and GlobalWriteTimeout, 100 ms by default.",
+				Queries: quantiles("pipeline_ms", "scope, partition"),
+			},
+			{
+				Title: "Batch size", Unit: "short",
+				Doc:     "Counters that a batch writes (write) and those that it only reads (read).",
+				Queries: quantiles("pipeline_size", "scope, op"),
+			},
+			{
+				Title: "Tick", Unit: "ms",
+				Doc:     "Duration of a partition's tick. At TickInterval and above, ticks are skipped.",
+				Queries: quantiles("tick_ms", "scope"),
+			},
+			{
+				Title: "Clock skew", Unit: "ms",
+				Doc:     "The largest difference between a node's clock and that of the Redis, either way.",
+				Queries: []query{{"max by (scope, partition) (abs(<clock_skew_ms>))", "{{scope}} {{partition}}"}},
+			},
+		}},
+		{Title: "How good local knowledge is", Panels: []panel{
+			{
+				Title: "Correction by a sync", Unit: "percentunit",
+				Doc:     "How far the local level was from the fleet's, as a part of the threshold. Values above the last bucket show as 100 %.",
+				Queries: quantiles("estimate_drift", "scope"),
+			},
+			{
+				Title: "Age of the estimate", Unit: "ms",
+				Doc:     "How old the estimate was that a decision used. Idle entities are synced only by their own traffic, so theirs may be old.",
+				Queries: quantiles("sync_staleness_ms", "scope"),
+			},
+			{
+				Title: "Window", Unit: "s",
+				Doc: "The longest and the shortest window of a node. The two lines must be one, except while a change is rolled out.",
+				Queries: []query{
+					{"max by (scope) (<window_seconds>)", "longest {{scope}}"},
+					{"min by (scope) (<window_seconds>)", "shortest {{scope}}"},
+				},
+			},
+			{
+				Title: "Replies with another window", Unit: "ops",
+				Doc:     "Replies per second saying that another window is in use under the same key prefix: the budget is split.",
+				Queries: []query{{"sum by (scope, instance) (rate(<window_mismatch_total>[$__rate_interval]))", "{{scope}} {{instance}}"}},
+			},
+			{
+				Title: "Entities in the local table", Unit: "short",
+				Doc:     "Entities that a node remembers, at most LocalCacheMaxEntries.",
+				Queries: []query{{"sum by (scope, instance) (<cache_size>)", "{{scope}} {{instance}}"}},
+			},
+			{
+				Title: "Evictions", Unit: "ops",
+				Doc:     "Entities per second that left the local table: for want of room, idle for too long, or forgotten on request.",
+				Queries: []query{{"sum by (scope, cause) (rate(<eviction_total>[$__rate_interval]))", "{{scope}} {{cause}}"}},
+			},
+			{
+				Title: "Look-ups", Unit: "ops",
+				Doc:     "Look-ups per second that found the entity or not, and those that queued it for a sync.",
+				Queries: []query{{"sum by (scope, result) (rate(<cache_counts_total>[$__rate_interval]))", "{{scope}} {{result}}"}},
+			},
+		}},
+	},
+}
