@@ -1,0 +1,164 @@
+package grpclimit
+
+// This file is the way of a call through the interceptors.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/hanzoai/limiters/ratelimit"
+)
+
+// A Call is what is counted: a unary call, the opening of a stream, or a message
+// received on one.
+type Call struct {
+	Method  string // in full: /package.Service/Method
+	Message any    // the request, or the message received; nil when a stream is opened
+}
+
+// A KeyFunc says whose call it is. The key is what the limiter counts under.
+type KeyFunc func(ctx context.Context, call Call) (key string, err error)
+
+// ErrEmptyKey is what a call with an empty key is refused with.
+var ErrEmptyKey = status.Error(codes.InvalidArgument, "the call has no key to be counted under")
+
+// An Interceptor asks a limiter about calls. It is immutable.
+type Interceptor struct {
+	*options
+	lim *ratelimit.Limiter
+	key KeyFunc
+}
+
+// New returns an Interceptor that asks lim about every call, under the key that key
+// answers. The error names an option whose value is wrong.
+func New(lim *ratelimit.Limiter, key KeyFunc, opts ...Option) (*Interceptor, error) {
+	if lim == nil || key == nil {
+		return nil, errors.New("grpclimit: New needs a limiter and a key function")
+	}
+	o := &options{limited: limited}
+	for _, opt := range opts {
+		opt(o)
+	}
+	for _, a := range []Action{o.keyErrors, o.emptyKeys} {
+		if a != Pass && a != Refuse {
+			return nil, fmt.Errorf("grpclimit: action %d is neither Pass nor Refuse", a)
+		}
+	}
+	return &Interceptor{options: o, lim: lim, key: key}, nil
+}
+
+// Unary limits unary calls. It is a [grpc.UnaryServerInterceptor].
+func (i *Interceptor) Unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	ctx, err := i.ask(ctx, Call{Method: info.FullMethod, Message: req})
+	if err != nil {
+		return nil, err
+	}
+	return handler(ctx, req)
+}
+
+// Stream limits streams. It is a [grpc.StreamServerInterceptor].
+func (i *Interceptor) Stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	if i.messages {
+		return handler(srv, &countedStream{ServerStream: stream, interceptor: i, method: info.FullMethod})
+	}
+	ctx, err := i.ask(stream.Context(), Call{Method: info.FullMethod})
+	if err != nil {
+		return err
+	}
+	return handler(srv, &decidedStream{ServerStream: stream, ctx: ctx})
+}
+
+// ask decides about a call. It returns the context for its handler, or the status
+// with which the call ends.
+func (i *Interceptor) ask(ctx context.Context, call Call) (context.Context, error) {
+	if i.skip != nil && i.skip(ctx, call) {
+		return ctx, nil
+	}
+	key, err := i.key(ctx, call)
+	switch {
+	case err != nil && i.keyErrors == Pass, err == nil && key == "" && i.emptyKeys == Pass:
+		return ctx, nil
+	case err != nil:
+		return nil, refused(err)
+	case key == "":
+		return nil, ErrEmptyKey
+	}
+	units := uint64(1)
+	if i.cost != nil {
+		units = i.cost(ctx, call)
+	}
+	d := i.lim.Check(key, units)
+	if !d.Allowed() {
+		return nil, i.limited(d)
+	}
+	return context.WithValue(ctx, decisionKey{}, d), nil
+}
+
+// refused returns the status for a key function's failure: the failure's own, or one
+// that does not show it.
+func refused(err error) error {
+	if own, ok := errors.AsType[interface {
+		error
+		GRPCStatus() *status.Status
+	}](err); ok {
+		return own
+	}
+	return status.Error(codes.InvalidArgument, "whose call this is cannot be told")
+}
+
+// limited returns the status for a limited call.
+func limited(d ratelimit.Decision) error {
+	s := status.New(codes.ResourceExhausted, "the rate limit is exceeded")
+	if wait := d.RetryAfter(); wait != ratelimit.Never {
+		detailed, err := s.WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(wait)})
+		if err != nil {
+			panic(err) // the code is not OK, and the detail is valid
+		}
+		s = detailed
+	}
+	return s.Err()
+}
+
+// decisionKey is the key of a call's decision in its context.
+type decisionKey struct{}
+
+// Decision returns the decision by which a call reached its handler: of several
+// interceptors that of the innermost. ok is false if none asked a limiter: the call
+// was skipped, passed without a key, or is a stream whose messages are counted.
+func Decision(ctx context.Context) (d ratelimit.Decision, ok bool) {
+	d, ok = ctx.Value(decisionKey{}).(ratelimit.Decision)
+	return d, ok
+}
+
+// A decidedStream is a stream whose opening was decided.
+type decidedStream struct {
+	grpc.ServerStream
+	ctx context.Context
+}
+
+// Context returns the stream's context, with the decision.
+func (s *decidedStream) Context() context.Context { return s.ctx }
+
+// A countedStream is a stream that asks about every message it receives.
+type countedStream struct {
+	grpc.ServerStream
+	interceptor *Interceptor
+	method      string
+}
+
+// RecvMsg receives a message into m and fails if the limiter limits it; m then
+// holds it all the same.
+func (s *countedStream) RecvMsg(m any) error {
+	if err := s.ServerStream.RecvMsg(m); err != nil {
+		return err
+	}
+	_, err := s.interceptor.ask(s.Context(), Call{Method: s.method, Message: m})
+	return err
+}
