@@ -5,6 +5,7 @@ package ratelimit
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 
@@ -79,7 +80,7 @@ func assemble(cfg Config, o *options, parts []Partition) (*Limiter, error) {
 	}
 	ring, err := hashring.New(names)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("ratelimit: %w", err)
 	}
 	metrics, unregister, err := openMetrics(o.metricsSet, cfg.Scope, names, o.logger)
 	if err != nil {
