@@ -125,6 +125,12 @@ func (f *Fleet) Requests() Requests {
 	return sum
 }
 
+// Asked returns how often the store was asked to write and to read counters of a
+// key, by all nodes together.
+func (f *Fleet) Asked(key string) (writes, reads uint64) {
+	return f.store.requestsOf(f.cfg.RedisKeyPrefix + ":" + key)
+}
+
 // Close closes all limiters, for a fleet without a test. It delivers nothing.
 func (f *Fleet) Close() {
 	for _, n := range f.nodes {

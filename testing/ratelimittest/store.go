@@ -5,6 +5,7 @@ package ratelimittest
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
 
@@ -28,7 +29,12 @@ type Store struct {
 	failNext int           // guarded by mu; how many attempts fail; negative: all
 	delay    time.Duration // guarded by mu
 	requests Requests      // guarded by mu
+
+	asked map[string]*asked // guarded by mu; by counter key without epoch; nil for a link
 }
+
+// asked counts requests for the counters of one entity.
+type asked struct{ writes, reads uint64 }
 
 // Requests counts what a [Store] was asked.
 type Requests struct {
@@ -46,7 +52,7 @@ func NewStore(c *Clock) *Store {
 		now = func() int64 { wall, _ := c.Now(); return wall }
 	}
 	m := memstore.New(now)
-	return &Store{clock: c, inner: m, memory: m}
+	return &Store{clock: c, inner: m, memory: m, asked: map[string]*asked{}}
 }
 
 // Link returns another way to the same counters: what fails on the link fails for
@@ -134,7 +140,38 @@ func (s *Store) Apply(ctx context.Context, batch *store.Batch, reply *store.Repl
 	s.requests.Answered++
 	s.requests.Writes += uint64(len(batch.Writes))
 	s.requests.Reads += uint64(len(batch.Reads))
+	if s.asked == nil {
+		return nil
+	}
+	for i := range batch.Writes {
+		s.askedLocked(batch.Writes[i].Key).writes++
+	}
+	for _, key := range batch.Reads {
+		s.askedLocked(key).reads++
+	}
 	return nil
+}
+
+// askedLocked returns the counts of the entity that a counter key belongs to.
+func (s *Store) askedLocked(key string) *asked {
+	key = key[:max(0, strings.LastIndexByte(key, ':'))]
+	a := s.asked[key]
+	if a == nil {
+		a = &asked{}
+		s.asked[strings.Clone(key)] = a // the batch's strings are its caller's
+	}
+	return a
+}
+
+// requestsOf returns how often the counters of an entity were written and read, by
+// their key without its epoch.
+func (s *Store) requestsOf(key string) (writes, reads uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if a := s.asked[key]; a != nil {
+		return a.writes, a.reads
+	}
+	return 0, 0
 }
 
 // begin counts an attempt and says what becomes of it.
