@@ -35,7 +35,8 @@ type EntityStats struct {
 	Pressure  float64       // Level / Threshold; 0 if the threshold is 0
 	Tier      Tier          // that of Pressure
 	Basis     Basis         // BasisFleet or BasisLocal
-	SyncAge   time.Duration // since the last sync; 0 if there was none
+	Synced    bool          // there was a sync
+	SyncAge   time.Duration // since the last one
 	Partition string
 }
 
@@ -138,7 +139,7 @@ func (s *shard) statsLocked(e *entry, r reading, level float64) EntityStats {
 	st.Tier = tierOf(st.Pressure)
 	if e.synced {
 		age := elapsed(r.mono, e.syncedAt)
-		st.SyncAge = time.Duration(age)
+		st.Synced, st.SyncAge = true, time.Duration(age)
 		if age < 2*s.table.window {
 			st.Basis = BasisFleet
 		}

@@ -62,7 +62,7 @@ func TestTopDescribesEntities(t *testing.T) {
 	}
 	w.clock.Advance(1500 * time.Millisecond) // a sync after one second
 	top, _ = n.TopByPressure(1)
-	want.Basis, want.SyncAge = BasisFleet, 500*time.Millisecond
+	want.Basis, want.Synced, want.SyncAge = BasisFleet, true, 500*time.Millisecond
 	want.Level = n.Peek("vip").Level()
 	want.Pressure, want.Tier = want.Level/1000, Low
 	if len(top) != 1 || top[0] != want {

@@ -1,0 +1,170 @@
+package statuspage
+
+// This file is what the page says, whatever it looks like.
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/hanzoai/limiters/ratelimit"
+)
+
+// A document is the page's content. Its JSON names are stable within a major
+// version; more may come.
+type document struct {
+	Scope           string    `json:"scope"`
+	Time            time.Time `json:"time"` // of this answer, by this machine
+	DryRun          bool      `json:"dry_run"`
+	CountLimited    bool      `json:"count_limited"`
+	GlobalThreshold uint64    `json:"global_threshold"`
+	WindowSeconds   float64   `json:"window_seconds"`
+
+	Decisions  decisions   `json:"decisions"`
+	Units      units       `json:"units"`
+	Entities   entities    `json:"entities"`
+	Partitions []partition `json:"partitions"`
+	Top        *top        `json:"top,omitempty"`
+	Settings   []setting   `json:"settings"`
+}
+
+type decisions struct {
+	Allowed uint64 `json:"allowed"`
+	Limited uint64 `json:"limited"` // in a dry run what would have been limited
+}
+
+// Counted = Delivered + Undelivered + all of Dropped.
+type units struct {
+	Counted     uint64  `json:"counted"`
+	Delivered   uint64  `json:"delivered"`
+	Undelivered uint64  `json:"undelivered"`
+	Dropped     dropped `json:"dropped"`
+}
+
+type dropped struct {
+	Stale    uint64 `json:"stale"`
+	Poisoned uint64 `json:"poisoned"`
+	Overflow uint64 `json:"overflow"`
+	Closed   uint64 `json:"closed"`
+	Unknown  uint64 `json:"unknown"`
+}
+
+type entities struct {
+	Held      int   `json:"held"`
+	Max       int   `json:"max"`
+	Tiers     tiers `json:"tiers"` // as of the last scan
+	Overrides int   `json:"overrides"`
+	Queued    int   `json:"queued"`
+	Deferred  int   `json:"deferred"`
+}
+
+type tiers struct {
+	Idle   int `json:"idle"`
+	Low    int `json:"low"`
+	Normal int `json:"normal"`
+	Hot    int `json:"hot"`
+}
+
+type partition struct {
+	Name            string     `json:"name"`
+	Up              bool       `json:"up"`
+	LastSync        *time.Time `json:"last_sync"` // null if there was none
+	Queued          int        `json:"queued"`
+	InFlight        uint64     `json:"in_flight_units"`
+	Scripts         uint64     `json:"scripts"`
+	RoundTrips      uint64     `json:"round_trips"`
+	Retries         uint64     `json:"retries"`
+	Writes          uint64     `json:"writes"`
+	Reads           uint64     `json:"reads"`
+	ClockSkewMillis float64    `json:"clock_skew_ms"`
+}
+
+type top struct {
+	LookedAt int      `json:"looked_at"` // entities
+	Entities []entity `json:"entities"`  // the highest pressure first
+}
+
+type entity struct {
+	Key            string   `json:"key"`
+	Level          float64  `json:"level"`
+	Threshold      uint64   `json:"threshold"`
+	Custom         bool     `json:"custom"`
+	Pressure       float64  `json:"pressure"`
+	Tier           string   `json:"tier"`
+	Basis          string   `json:"basis"`
+	SyncAgeSeconds *float64 `json:"sync_age_seconds"` // null if there was no sync
+	Partition      string   `json:"partition"`
+}
+
+type setting struct {
+	Field string `json:"field"`
+	Env   string `json:"env"`
+	Value string `json:"value"`
+}
+
+// look asks the limiter.
+func (p *page) look() *document {
+	cfg, s := p.lim.Config(), p.lim.Stats()
+	d := &document{
+		Scope: cfg.Scope, Time: p.now().UTC(), DryRun: cfg.DryRun, CountLimited: cfg.CountLimited,
+		GlobalThreshold: cfg.GlobalThreshold, WindowSeconds: cfg.WindowInterval.Seconds(),
+		Decisions: decisions{s.Allowed, s.Limited},
+		Units:     units{s.Counted, s.Delivered, s.Undelivered, dropped(s.Dropped)},
+		Entities: entities{
+			Held: s.Entities, Max: cfg.LocalCacheMaxEntries,
+			Tiers: tiers{
+				Idle: s.Tiers[ratelimit.Idle], Low: s.Tiers[ratelimit.Low],
+				Normal: s.Tiers[ratelimit.Normal], Hot: s.Tiers[ratelimit.Hot],
+			},
+			Overrides: s.Overrides, Queued: s.Queued, Deferred: s.Deferred,
+		},
+		Partitions: make([]partition, len(s.Partitions)),
+	}
+	for i, ps := range s.Partitions {
+		d.Partitions[i] = partition{
+			Name: ps.Name, Up: ps.Up, Queued: ps.Queued, InFlight: ps.InFlight, Scripts: ps.Scripts,
+			RoundTrips: ps.RoundTrips, Retries: ps.Retries, Writes: ps.Writes, Reads: ps.Reads,
+			ClockSkewMillis: float64(ps.ClockSkew) / float64(time.Millisecond),
+		}
+		if !ps.LastSync.IsZero() {
+			d.Partitions[i].LastSync = &ps.LastSync
+		}
+	}
+	if p.top > 0 {
+		d.Top = p.lookAtTop()
+	}
+	for _, st := range cfg.Settings() {
+		if st.Field == "CustomKeys" && p.keyText != nil {
+			st.Value = strconv.Itoa(len(cfg.CustomKeys)) + " at the start"
+		}
+		d.Settings = append(d.Settings, setting(st))
+	}
+	return d
+}
+
+func (p *page) lookAtTop() *top {
+	found, seen := p.lim.TopByPressure(p.top)
+	t := &top{LookedAt: seen, Entities: make([]entity, len(found))}
+	for i, e := range found {
+		t.Entities[i] = entity{
+			Key: p.text(e.Key), Level: e.Level, Threshold: e.Threshold, Custom: e.Custom, Pressure: e.Pressure,
+			Tier: e.Tier.String(), Basis: e.Basis.String(), Partition: e.Partition,
+		}
+		if e.Synced {
+			age := e.SyncAge.Seconds()
+			t.Entities[i].SyncAgeSeconds = &age
+		}
+	}
+	return t
+}
+
+// text is what stands for a key. What a key holds beside printable characters, a
+// change of direction for instance, is not let loose on the page.
+func (p *page) text(key string) string {
+	if p.keyText != nil {
+		return p.keyText(key)
+	}
+	if quoted := strconv.Quote(key); quoted != `"`+key+`"` || key == "" {
+		return quoted
+	}
+	return key
+}
