@@ -8,6 +8,7 @@ import (
 	_ "embed"
 	"encoding/base64"
 	"html/template"
+	"math"
 	"strconv"
 	"time"
 )
@@ -29,7 +30,7 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"age":     func(now time.Time, then *time.Time) string { return span(now.Sub(*then).Seconds()) },
 	"seconds": func(s *float64) string { return span(*s) },
 	"window":  func(s float64) string { return strconv.FormatFloat(s, 'f', -1, 64) + " s" },
-	"skew":    func(ms float64) string { return strconv.FormatFloat(ms, 'f', 1, 64) + " ms" },
+	"skew":    func(ms float64) string { return strconv.FormatFloat(math.Round(ms)+0, 'f', 0, 64) + " ms" },
 }).Parse(pageText))
 
 // policy lets the page have its own style and nothing else.
