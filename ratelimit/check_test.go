@@ -3,6 +3,7 @@
 package ratelimit
 
 import (
+	"context"
 	"math"
 	"testing"
 	"time"
@@ -43,6 +44,12 @@ const (
 type still struct{ *clock.Fake }
 
 func (still) Tick(time.Duration, func()) (stop func()) { return func() {} }
+
+// end closes a node before its test ends, once its store can be reached.
+func (n *node) end() {
+	n.link.heals()
+	n.Close(context.Background())
+}
 
 // alone lets a node tick without ever reaching its store.
 func (n *node) alone() *node {
@@ -346,15 +353,10 @@ func TestHugeUnitsSaturate(t *testing.T) {
 		n.link.heals()
 		w.clock.Advance(time.Second)
 		w.conserves(n)
-		if total, _ := w.mem.Get(counterKey(n, "k")); total != store.MaxUnits {
+		if total, _ := w.mem.Get(n.counterKey("k", n.read().epoch)); total != store.MaxUnits {
 			t.Errorf("the store holds %d, want 2^53 − 1", total)
 		}
 	}
-}
-
-// counterKey is the Redis key of an entity's current epoch.
-func counterKey(n *node, key string) string {
-	return string(appendCounterKey(nil, n.cfg.RedisKeyPrefix, key, n.read().epoch))
 }
 
 // A reference is the level by the words of the design, from counts by epoch alone.
@@ -390,6 +392,7 @@ func TestDecisionsOfANodeAloneFollowTheReference(t *testing.T) {
 			c.LocalCacheIdleTimeout, c.LocalCacheTTL = 1000*time.Hour, 1000*time.Hour
 			c.LocalCacheMaxEntries = 1 // a small table is made faster
 		}, WithClock(still{w.clock}))
+		defer n.end()
 		m := &reference{counts: map[int64]uint64{}}
 		for range rapid.IntRange(1, 60).Draw(rt, "steps") {
 			switch rapid.IntRange(0, 3).Draw(rt, "step") {

@@ -123,12 +123,12 @@ func TestCheckAtDeliversToTheEpochOfTheTime(t *testing.T) {
 	w := newWorld(t)
 	n := w.node(nil)
 	w.clock.Advance(time.Minute)
-	before := counterKey(n, "k")
+	before := n.counterKey("k", n.read().epoch)
 	w.clock.Advance(time.Minute)
 	n.CheckAt("k", 3, start.Add(119*time.Second))
 	n.CheckAt("k", 4, start.Add(120*time.Second))
 	w.clock.Advance(time.Second)
-	for key, want := range map[string]int64{before: 3, counterKey(n, "k"): 4} {
+	for key, want := range map[string]int64{before: 3, n.counterKey("k", n.read().epoch): 4} {
 		if got, _ := w.mem.Get(key); got != want {
 			t.Errorf("the store holds %d at %q, want %d", got, key, want)
 		}

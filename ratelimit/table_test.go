@@ -162,7 +162,7 @@ func TestAnEntryOlderThanItsTTLIsReadFromScratch(t *testing.T) {
 	if got := n.probe("k"); got != 0 {
 		t.Fatalf("%d counters read before the TTL", got)
 	}
-	w.mem.Set(string(appendCounterKey(nil, n.cfg.RedisKeyPrefix, "k", n.read().epoch-1)), "4000")
+	w.mem.Set(n.counterKey("k", n.read().epoch-1), "4000")
 	w.clock.Advance(time.Second + 1) // 91 s after its creation, 90 after its first read
 	if got := n.probe("k"); got != 2 {
 		t.Fatalf("%d counters read after the TTL, want both", got)
