@@ -1,3 +1,5 @@
+// go-redis stays out of the library's go.mod: whoever needs neither Cluster nor
+// Sentinel shall not have to download, audit and update it.
 module github.com/hanzoai/limiters/ratelimit/goredis
 
 go 1.26.0

@@ -17,6 +17,30 @@ import (
 	"github.com/hanzoai/limiters/ratelimit/store"
 )
 
+// However many entities, a tick is one call for each tag.
+func TestOneScriptPerTagAndTick(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t)
+	parts, err := Partitions(c.client(t), 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lim := newLimiter(t, "tick", parts)
+	for tick := range 3 {
+		for i := range 400 {
+			lim.Check(fmt.Sprintf("key%d", i), 1)
+		}
+		if err := lim.Sync(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		for i, p := range lim.Stats().Partitions {
+			if p.RoundTrips != uint64(tick+1) || p.Writes < uint64(tick+1)*20 {
+				t.Errorf("tick %d: partition %d made %d calls and wrote %d counters", tick+1, i, p.RoundTrips, p.Writes)
+			}
+		}
+	}
+}
+
 // Slots are as the cluster computes them, and one batch meets each state of a slot
 // that moves.
 func TestABatchWhileItsSlotMoves(t *testing.T) {

@@ -177,6 +177,7 @@ func TestFateOfEveryAnswer(t *testing.T) {
 		{"close", store.Unknown, store.StepReply, store.CauseClosed},
 		{"hang", store.Unknown, store.StepReply, store.CauseTimeout},
 		{"?what", store.Unknown, store.StepReply, store.CauseProtocol},
+		{"*9223372036854775807", store.Unknown, store.StepReply, store.CauseProtocol},
 		{"*-1", store.Unknown, store.StepReply, store.CauseMalformed},
 		{"$-1", store.Unknown, store.StepReply, store.CauseMalformed},
 		{"+OK", store.Unknown, store.StepDecode, store.CauseMalformed},
@@ -184,7 +185,7 @@ func TestFateOfEveryAnswer(t *testing.T) {
 		{strings.Replace(fine, ":7", ":6", 1), store.Unknown, store.StepDecode, store.CauseMalformed},
 	} {
 		s := serveScript(t, row.answer, fine, fine, fine)
-		r := open(t, &redis.Options{Addr: s.addr, ReadTimeout: 100 * time.Millisecond})
+		r := open(t, &redis.Options{Addr: s.addr, ReadTimeout: 100 * time.Millisecond, PoolSize: 1})
 		var reply store.Reply
 		err := r.Apply(context.Background(), small(), &reply)
 		var failed *store.Error
@@ -276,6 +277,22 @@ func TestWhatIsNotSent(t *testing.T) {
 		if !errors.As(err, &failed) || failed.Fate != store.NotSent || failed.Step != store.StepConnect || failed.Cause != row.cause {
 			t.Errorf("%s: %v, want not sent, %s", name, err, row.cause)
 		}
+	}
+}
+
+// A client that heeds contexts ends an attempt with its context.
+func TestAContextEndsAnAttempt(t *testing.T) {
+	t.Parallel()
+	r := open(t, &redis.Options{Addr: serveScript(t, "hang", fine).addr, ReadTimeout: time.Hour, ContextTimeoutEnabled: true})
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	err := r.Apply(ctx, small(), &store.Reply{})
+	var failed *store.Error
+	if !errors.As(err, &failed) || failed.Fate != store.Unknown || failed.Cause != store.CauseTimeout {
+		t.Errorf("%v, want unknown, timeout", err)
+	}
+	if err := r.Apply(context.Background(), small(), &store.Reply{}); err != nil {
+		t.Errorf("the next attempt: %v", err)
 	}
 }
 
