@@ -105,7 +105,9 @@ func (d Decision) Level() float64 { return d.level }
 // down, from 0 to the threshold. A request of fewer units would pass now, one of
 // more would not; one of just as many would pass unless the level is whole.
 func (d Decision) Remaining() uint64 {
-	used := uint64(math.Ceil(d.level)) // exact: a level is far below 2^63
+	// The model contains what was recorded, and what follows from that.
+	level := max(d.level, d.model.level(d.threshold, 0))
+	used := uint64(math.Ceil(level)) // exact: a level is far below 2^63
 	return d.threshold - min(used, d.threshold)
 }
 

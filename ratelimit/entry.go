@@ -45,16 +45,17 @@ type entry struct {
 	generation uint32 // of the overrides that threshold came from; 0 = ask again
 
 	place     place
-	rank      rank  // at which it was queued
-	hits      uint8 // look-ups since eviction last passed by, at most maxHits
-	tier      Tier  // at the last sync
-	custom    bool  // threshold is the key's own
-	queued    bool  // in the partition's queue, or taken from it and not yet encoded
-	inFlight  bool  // part of the partition's batch without an answer
-	synced    bool  // a reply was applied
-	read      bool  // a reply with both counters was applied
-	wantRead  bool  // the next sync shall read the counters
-	prevFinal bool  // slots[0].total was read when nobody could add to it any more
+	rank      rank       // at which it was queued
+	hits      uint8      // look-ups since eviction last passed by, at most maxHits
+	tier      Tier       // at the last sync
+	custom    bool       // threshold is the key's own
+	queued    bool       // in the partition's queue, or taken from it and not yet encoded
+	inFlight  bool       // part of the partition's batch without an answer
+	synced    bool       // a reply was applied
+	read      bool       // a reply with both counters was applied
+	wantRead  bool       // the next sync shall read the counters
+	prevFinal bool       // slots[0].total was read when nobody could add to it any more
+	others    proportion // units of others for each of this node's between syncs
 
 	slots        [2]slot // previous epoch, current epoch
 	estimate     float64 // fleet count at syncedAt, in units
@@ -90,7 +91,7 @@ func (e *entry) advanceLocked(epoch int64) (stale [2]uint64) {
 	default:
 		stale[0], stale[1] = e.slots[0].unsent, e.slots[1].unsent
 		e.slots = [2]slot{}
-		e.estimate = 0
+		e.estimate, e.others = 0, 0
 		e.read = e.read && epoch > e.epoch
 	}
 	e.epoch = epoch
@@ -118,7 +119,7 @@ func (e *entry) modelLocked(m *model, r *reading, window int64) {
 		m.into -= window // the clock stepped back: see advanceLocked
 	}
 	m.elapsed = elapsed(r.mono, e.syncedAt)
-	m.estimate = e.estimate
+	m.estimate, m.others = e.estimate, e.others
 	m.fleet = [2]float64{float64(e.slots[0].total), float64(e.slots[1].total)}
 	m.local = [2]float64{float64(e.slots[0].pending), float64(e.slots[1].pending)}
 }

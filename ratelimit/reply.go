@@ -34,6 +34,7 @@ func (p *partition) settleItemLocked(s *shard, it *item, sent, now reading) {
 	e := it.entry
 	var before model
 	e.modelLocked(&before, &now, p.l.window)
+	var grown growth
 	for i, units := range it.units {
 		epoch := it.epoch - 1 + int64(i)
 		slot := e.slotLocked(epoch)
@@ -42,10 +43,14 @@ func (p *partition) settleItemLocked(s *shard, it *item, sent, now reading) {
 			result := p.reply.Writes[it.at[i]]
 			p.settleUnitsLocked(e, slot, epoch, units, result.Status)
 			total = result.Total
+			if result.Status == store.Written {
+				grown.own += units
+			}
 		} else if it.read {
 			total = p.reply.Reads[it.at[i]]
 		}
 		if slot != nil && total >= 0 {
+			grown.fleet += total - int64(slot.total)
 			slot.total = uint64(total)
 		}
 	}
@@ -57,6 +62,9 @@ func (p *partition) settleItemLocked(s *shard, it *item, sent, now reading) {
 		return
 	}
 	known := e.synced
+	if known && p.l.cfg.HotSyncInterval == 0 {
+		e.learnOthersLocked(grown, elapsed(sent.mono, e.syncedAt), p.l.window)
+	}
 	p.learnLocked(e, it, sent, now)
 	var after model
 	e.modelLocked(&after, &now, p.l.window)

@@ -42,11 +42,13 @@ type model struct {
 	estimate float64    // fleet count at the last sync, in units; 0 if never synced
 	fleet    [2]float64 // the totals the estimate came from: previous epoch, reference epoch
 	local    [2]float64 // pending units: previous epoch, reference epoch
+	others   proportion // units of others for each pending unit here
 }
 
 // level is the entity's level after a wait of wait nanoseconds without further
 // traffic: what the fleet's estimate has not leaked yet, bounded by what its
-// totals still weigh, plus the weighted pending units. It never grows with wait.
+// totals still weigh, plus the weighted pending units, plus what the other nodes are
+// taken to have counted meanwhile. It never grows with wait.
 func (m *model) level(threshold uint64, wait int64) float64 {
 	// One by one, not as arrays: they were just written so, and a wider load would
 	// have to wait for the stores.
@@ -65,6 +67,9 @@ func (m *model) level(threshold uint64, wait int64) float64 {
 		weight = 1 - float64(into)/float64(m.window)
 	}
 	level := localBefore*weight + local
+	if m.others > 0 {
+		level += m.anticipated(threshold, level, wait)
+	}
 	if m.estimate > 0 {
 		left := m.estimate - float64(threshold)*(float64(m.elapsed+wait)/float64(m.window))
 		if bound := fleetBefore*weight + fleet; left > bound {
