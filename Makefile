@@ -14,6 +14,9 @@ CI_FUZZTIME ?= 5s
 SEED        ?= 1
 BENCH       ?= .
 
+# What docs/performance.md shows.
+RESULTS = docs/performance-data
+
 # The image that the docker tests run, made of this machine's redis-server: no
 # registry is needed.
 REDIS_IMAGE ?= limiters-redis:local
@@ -71,14 +74,27 @@ bench: ## measure throughput, and whether every unit arrives once
 bench-peers: ## measure a decision beside other libraries'
 	cd cmd/bench/peers && go run .
 
+# A gate for people who changed the decision, not a test: it needs a quiet machine.
+.PHONY: bench-gate
+bench-gate: ## fail if a decision became slower beside the floor and x/time/rate
+	cd cmd/bench/peers && go run . -gate $(CURDIR)/$(RESULTS)/peers.txt
+
 .PHONY: bench-smoke
 bench-smoke: ## run every benchmark once, briefly: that they work, not how fast
 	go test -run '^$$' -bench . -benchtime 1x ./...
 	go run ./cmd/bench -duration 2s -nodes 2 -keys 1000 -window 1s -tick 100ms
+	cd cmd/bench/peers && go run . -rounds 1 -time 1ms -keys 100
+	@if command -v redis-server >/dev/null || command -v valkey-server >/dev/null; then \
+		echo 'go run ./cmd/bench tick -sizes 100 -window 10s'; go run ./cmd/bench tick -sizes 100 -window 10s; \
+	else echo 'no redis-server: the tick is not measured'; fi
 
 .PHONY: tick
 tick: ## measure a tick beside a plain pipeline of equal freshness
 	go run ./cmd/bench tick
+
+.PHONY: scale
+scale: ## test the bounds at their whole size: minutes, and a gigabyte of memory
+	go test -run '^TestScale' -count=1 -timeout 30m -v ./ratelimit -args -scale.full
 
 .PHONY: accuracy
 accuracy: ## measure what a fleet admits beside what it should
@@ -87,8 +103,27 @@ accuracy: ## measure what a fleet admits beside what it should
 .PHONY: profile
 profile: ## profile the benchmarks BENCH (all) of a decision into bin/
 	mkdir -p bin
-	go test -run '^$$' -bench '$(BENCH)' -o bin/ratelimit.test -cpuprofile bin/cpu.prof -memprofile bin/mem.prof ./ratelimit
-	@echo 'look at it: go tool pprof -http=127.0.0.1:0 bin/ratelimit.test bin/cpu.prof'
+	go test -run '^$$' -bench '$(BENCH)' -o bin/ratelimit.test \
+		-cpuprofile bin/cpu.prof -mutexprofile bin/mutex.prof -memprofile bin/mem.prof ./ratelimit
+	go run ./cmd/bench tick -sizes 5000 -cpuprofile bin/tick-cpu.prof -memprofile bin/tick-mem.prof
+	@echo 'look at one: go tool pprof -http=127.0.0.1:0 bin/cpu.prof'
+	@echo 'of a tick: go tool pprof -top -focus "tickedLimiter..sync" bin/tick-cpu.prof'
+
+# What it writes is committed, and shown by the page.
+.PHONY: performance
+performance: ## measure all that docs/performance.md shows; wants a quiet machine
+	mkdir -p bin $(RESULTS)
+	go run ./cmd/bench page -about >$(RESULTS)/about.txt
+	cd cmd/bench/peers && go run . -plot $(CURDIR)/$(RESULTS)/peers.svg >$(CURDIR)/$(RESULTS)/peers.txt
+	$(TOOL) benchstat -filter '.unit:(ns/op OR cpu-ns/op)' $(RESULTS)/peers.txt >$(RESULTS)/peers-benchstat.txt
+	grep '^ratio ' $(RESULTS)/peers.txt >$(RESULTS)/peers-ratios.txt
+	go run ./cmd/bench tick -json $(RESULTS)/tick.jsonl >$(RESULTS)/tick.txt
+	go test -run '^$$' -bench Check -count 6 ./ratelimit >bin/decision.txt
+	$(TOOL) benchstat bin/decision.txt >$(RESULTS)/decision.txt
+	go test -run '^$$' -bench Memory -benchtime 1x ./ratelimit >$(RESULTS)/memory.txt
+	$(MAKE) --no-print-directory scale >bin/scale.txt
+	sed -n 's/^ *scale_test.go:[0-9]*: //p' bin/scale.txt >$(RESULTS)/scale.txt
+	go run ./cmd/bench page
 
 .PHONY: integration
 integration: ## run the integration tests; fail if there is no real Redis

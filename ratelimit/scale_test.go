@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -120,22 +119,39 @@ func conserved(t *testing.T, s Stats) {
 	}
 }
 
-func heapMB() float64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return float64(m.HeapAlloc) / (1 << 20)
+// whole runs a test beside others unless it is at full scale, when it wants the
+// machine for itself.
+func whole(t *testing.T) {
+	if !*fullScale {
+		t.Parallel()
+	}
 }
 
 // A tick takes up its bound, whatever waits; what it leaves, it says; and all are
-// synced after as many ticks as the bound makes necessary.
+// synced after as many ticks as the bound makes necessary. Memory grows by a line,
+// and a tick not at all.
 func TestScaleATableOfMillions(t *testing.T) {
-	entities, perTick := scaled(1_000_000, 20_000), scaled(20_000, 1_500)
+	whole(t)
+	most := scaled(1_000_000, 20_000)
+	var sizes, heaps []float64
+	for _, entities := range []int{most / 8, most / 4, most / 2, most} {
+		heap, slowest := fillTable(t, entities, most, scaled(20_000, 1_500))
+		sizes, heaps = append(sizes, float64(entities)), append(heaps, heap)
+		t.Logf("%d entities: heap %.1f MB, the slowest tick %v", entities, heap/1e6, slowest)
+	}
+	at0, slope := leastSquares(sizes, heaps)
+	t.Logf("fitted: heap %.1f MB + %.0f bytes for each entity", at0/1e6, slope)
+}
+
+// fillTable has so many entities met and synced, in a table for limit of them. It
+// returns the heap's growth in bytes, and how long the slowest tick took.
+func fillTable(t *testing.T, entities, limit, perTick int) (heap float64, slowest time.Duration) {
+	t.Helper()
+	before := liveBytes()
 	c, s := clock.NewFake(start), &sinkStore{}
 	l := scaleLimiter(t, c, s, func(cfg *Config) {
-		cfg.LocalCacheMaxEntries, cfg.MaxSyncKeysPerTick = entities, perTick
+		cfg.LocalCacheMaxEntries, cfg.MaxSyncKeysPerTick = limit, perTick
 	})
-	before := heapMB()
 	for i := range entities {
 		if !l.Check(benchKey(i), 1).Allowed() {
 			t.Fatalf("the first contact of entity %d is limited", i)
@@ -144,9 +160,7 @@ func TestScaleATableOfMillions(t *testing.T) {
 	if got := l.Stats(); got.Entities != entities || got.Queued != entities {
 		t.Fatalf("%d entities, %d queued; want %d of each", got.Entities, got.Queued, entities)
 	}
-	var slowest time.Duration
-	ticks := 0
-	for left := entities; left > 0; ticks++ {
+	for left := entities; left > 0; {
 		begin := time.Now()
 		c.Advance(l.cfg.TickInterval)
 		slowest = max(slowest, time.Since(begin))
@@ -156,19 +170,32 @@ func TestScaleATableOfMillions(t *testing.T) {
 		got := l.Stats()
 		want := (taken + l.cfg.MaxKeysPerScript - 1) / l.cfg.MaxKeysPerScript
 		if got.Queued != left || got.Deferred != left || scripts != want {
-			t.Fatalf("tick %d: %d queued, %d deferred, %d scripts; want %d, %d, %d", ticks, got.Queued, got.Deferred, scripts, left, left, want)
+			t.Fatalf("%d queued, %d deferred, %d scripts; want %d, %d, %d", got.Queued, got.Deferred, scripts, left, left, want)
 		}
 		conserved(t, got)
 	}
 	if got := l.Stats(); got.Delivered != uint64(entities) || got.Dropped.Total() != 0 || got.Entities != entities {
 		t.Errorf("delivered %d, dropped %+v, %d entities; want %d, none, %d", got.Delivered, got.Dropped, got.Entities, entities, entities)
 	}
-	t.Logf("%d entities: heap %.0f MB, %d ticks, the slowest %v", entities, heapMB()-before, ticks, slowest)
+	heap = liveBytes() - before
+	l.Close(context.Background())
+	return heap, slowest
+}
+
+// leastSquares returns the line that fits best.
+func leastSquares(x, y []float64) (at0, slope float64) {
+	var n, sx, sy, sxx, sxy float64
+	for i := range x {
+		n, sx, sy, sxx, sxy = n+1, sx+x[i], sy+y[i], sxx+x[i]*x[i], sxy+x[i]*y[i]
+	}
+	slope = (n*sxy - sx*sy) / (n*sxx - sx*sx)
+	return (sy - slope*sx) / n, slope
 }
 
 // Twenty limiters count the same keys and others on one store: every unit is there
 // once, each limiter works within its own bounds, and all learn of the limit.
 func TestScaleTwentyLimitersOnOneStore(t *testing.T) {
+	whole(t)
 	const limiters, threshold = 20, 4_000
 	own := scaled(20_000, 400) // keys that one limiter alone sees
 	w := newWorld(t)
@@ -196,6 +223,7 @@ func TestScaleTwentyLimitersOnOneStore(t *testing.T) {
 		}
 	}
 	w.conserves(nodes...)
+	t.Logf("%d limiters with %d keys each, 36 s: %d units in the store", limiters, own+1, delivered(nodes))
 	for i, n := range nodes {
 		if got := n.Stats(); got.Limited == 0 || got.Limited > got.Allowed {
 			t.Errorf("node %d: %d allowed, %d limited; want some limited, and less", i, got.Allowed, got.Limited)
@@ -204,6 +232,14 @@ func TestScaleTwentyLimitersOnOneStore(t *testing.T) {
 			t.Errorf("node %d: the shared key's level is %.0f: it did not learn of the others'", i, d.Level())
 		}
 	}
+}
+
+// delivered is the sum over all nodes.
+func delivered(nodes []*node) (units uint64) {
+	for _, n := range nodes {
+		units += n.Stats().Delivered
+	}
+	return units
 }
 
 // A floodRun is what the hot keys met.
@@ -262,11 +298,12 @@ func runFlood(t *testing.T, flood int) floodRun {
 			watch.check(t, at+step)
 		}
 		if *fullScale && (at+step)%(10*time.Second) == 0 {
-			heap = max(heap, heapMB())
+			heap = max(heap, liveBytes())
 		}
 	}
 	run.stats = l.Stats()
-	t.Logf("flood %d/s: %d keys met once, %+v, the slowest tick %v, heap %.0f MB", flood, met, run.stats, slowest, heap)
+	t.Logf("%d keys per second, %d in all: %d entities, %d units delivered, %d waiting, %d dropped for want of room, the slowest tick %v, heap %.0f MB",
+		flood, met, run.stats.Entities, run.stats.Delivered, run.stats.Undelivered, run.stats.Dropped.Overflow, slowest, heap/1e6)
 	return run
 }
 
@@ -325,6 +362,7 @@ func (w *floodWatch) checkHotKeys(t *testing.T, at time.Duration, written, read 
 // A flood of keys that are met once changes nothing for those that are in use: not
 // a decision about them, not the tick of their sync. What does not fit is counted.
 func TestScaleAFloodOfKeys(t *testing.T) {
+	whole(t)
 	calm := runFlood(t, 0)
 	flood := runFlood(t, scaled(200_000, 2_000))
 	for step := range calm.admitted {

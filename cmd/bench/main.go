@@ -43,6 +43,7 @@ const defaultCommand = "throughput"
 func commands() map[string]command {
 	return map[string]command{
 		defaultCommand: throughput,
+		"page":         page,
 		"tick":         tickRun,
 	}
 }

@@ -3,7 +3,7 @@ package main
 // This file is the tick run: what a sync costs Redis and the node, beside plain
 // pipelines that do as much. The files in the order of a run: tick, tick_load,
 // tick_limiter, tick_pipeline, tick_measure (tick_usage), tick_manners,
-// tick_result, tick_report.
+// tick_profile, tick_result, tick_report.
 
 import (
 	"context"
@@ -26,6 +26,8 @@ type tickOptions struct {
 	window time.Duration
 	tick   time.Duration
 	json   string // "-" is standard output; "" none
+
+	cpuProfile, memProfile string // files; "" none
 }
 
 // ticksPerWindow is how many ticks are measured.
@@ -52,15 +54,10 @@ func tickRun(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if o.json == "-" {
 		text = stderr
 	}
-	var all []tickResult
-	for _, size := range o.sizes {
-		fmt.Fprintf(stderr, "%s entities ...\n", grouped(uint64(size)))
-		r, err := measureTicks(ctx, o, target, size)
-		if err != nil {
-			fmt.Fprintf(stderr, "bench tick: %s entities: %v\n", grouped(uint64(size)), err)
-			return exitFailed
-		}
-		all = append(all, r)
+	all, err := measureSizes(ctx, o, target, stderr)
+	if err != nil {
+		fmt.Fprintf(stderr, "bench tick: %v\n", err)
+		return exitFailed
 	}
 	writeTickReport(text, o, all)
 	if o.json != "" {
@@ -70,6 +67,24 @@ func tickRun(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		}
 	}
 	return exitOK
+}
+
+// measureSizes measures one size after the other, and profiles if asked to.
+func measureSizes(ctx context.Context, o *tickOptions, target redisurl.Target, stderr io.Writer) (all []tickResult, err error) {
+	stop, err := startProfiles(o.cpuProfile, o.memProfile)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	for _, size := range o.sizes {
+		fmt.Fprintf(stderr, "%s entities ...\n", grouped(uint64(size)))
+		r, err := measureTicks(ctx, o, target, size)
+		if err != nil {
+			return nil, fmt.Errorf("%s entities: %w", grouped(uint64(size)), err)
+		}
+		all = append(all, r)
+	}
+	return all, nil
 }
 
 // tickServer returns the Redis to run on, and what ends it if the run started it.
@@ -109,6 +124,8 @@ func parseTickOptions(args []string, help io.Writer) (*tickOptions, error) {
 	ranged(flags, &o.window, "window", time.Minute, time.Second, time.Hour, durations, "sliding `window`, and how many ticks are measured: those of one")
 	ranged(flags, &o.tick, "tick", time.Second, 10*time.Millisecond, time.Minute, durations, "`time` between two ticks, virtual")
 	flags.StringVar(&o.json, "json", "", "write an object for each size and baseline, one on a line, to this `file`; -: to standard output")
+	flags.StringVar(&o.cpuProfile, "cpuprofile", "", "write a CPU profile of the whole run to this `file`; (*tickedLimiter).sync is our ticks")
+	flags.StringVar(&o.memProfile, "memprofile", "", "write a profile of the whole run's allocations to this `file`")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			fmt.Fprint(help, "Usage: bench tick [flags]\n\nMeasures one window of ticks beside plain pipelines for the same entities.\n\n")

@@ -16,81 +16,113 @@ import (
 )
 
 const (
-	// mannersEntities bounds this part of a run: so many entities are synced, but at
-	// least mannersTicks ticks are made, the first of which read every counter.
+	// mannersEntities bounds the ticks beside a pinging client: so many entities are
+	// synced, but at least mannersTicks ticks are made.
 	mannersEntities = 400_000
 	mannersTicks    = 10
 	// slowlogFloor is what Redis notes, in microseconds: every script of some size.
 	slowlogFloor = 20
 	slowlogSize  = 100_000
+	// pingPause lies between two pings, so that they do not keep a core busy.
+	pingPause = 100 * time.Microsecond
 )
 
 // A tickManners is what another client notices of ticks.
 type tickManners struct {
 	scripts         int           // that Redis noted; 0 if it does not tell
 	longest, median time.Duration // of a script
+	p99             time.Duration // of a script
 	pings           int
 	pingP99         time.Duration
 }
 
-// manners makes more ticks of each syncer, with a client that pings. It begins at
-// the beginning of a window.
+// manners makes more ticks: ours alone for a window, to see how long scripts take
+// with nobody in their way, and then each syncer's beside a client that pings. Both
+// begin at the beginning of a window.
 func (t *tickRace) manners(ctx context.Context, target redisurl.Target, size int, r *tickResult) error {
-	ticks := min(t.o.ticksPerWindow(), max(mannersTicks, mannersEntities/size))
-	log, err := openSlowlog(t.info)
+	scripts, err := t.scripts(r)
 	if err != nil {
-		r.untold = err.Error()
+		return err
 	}
-	defer log.close()
+	ticks := min(t.o.ticksPerWindow(), max(mannersTicks, mannersEntities/size))
 	for i := range t.syncers {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		log.reset()
-		p, err := t.startPinger(target)
+		pings, err := t.pinged(i, ticks, target)
 		if err != nil {
 			return err
 		}
-		for range ticks {
-			t.syncers[i].offer(t.next[i])
-			t.next[i]++
-			p.ticking.Store(true)
-			err = t.syncers[i].sync()
-			p.ticking.Store(false)
-			if err != nil {
-				break
-			}
+		r.manners[i] = newTickManners(nil, pings)
+		if i == 0 {
+			r.manners[i] = newTickManners(scripts, pings)
 		}
-		pings, pingErr := p.stop()
-		if err == nil {
-			err = pingErr
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", tickSyncers[i], err)
-		}
-		scripts, err := log.scripts()
-		if err != nil {
-			return err
-		}
-		r.manners[i] = newTickManners(scripts, pings)
 	}
 	return nil
+}
+
+// scripts makes a window of our ticks and returns how long each script took.
+func (t *tickRace) scripts(r *tickResult) ([]time.Duration, error) {
+	log, err := openSlowlog(t.info)
+	defer log.close()
+	if err != nil {
+		r.untold = err.Error()
+	}
+	log.reset()
+	for range t.o.ticksPerWindow() {
+		if err := t.step(0); err != nil {
+			return nil, err
+		}
+	}
+	return log.scripts()
+}
+
+// pinged makes a syncer's next ticks beside a client that pings, and returns how
+// long that waited.
+func (t *tickRace) pinged(i, ticks int, target redisurl.Target) ([]time.Duration, error) {
+	p, err := t.startPinger(target)
+	if err != nil {
+		return nil, err
+	}
+	for range ticks {
+		t.syncers[i].offer(t.next[i])
+		t.next[i]++
+		p.ticking.Store(true)
+		err = t.syncers[i].sync()
+		p.ticking.Store(false)
+		if err != nil {
+			break
+		}
+	}
+	pings, failed := p.stop()
+	if err == nil {
+		err = failed
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", tickSyncers[i], err)
+	}
+	return pings, nil
 }
 
 func newTickManners(scripts, pings []time.Duration) (m tickManners) {
 	slices.Sort(scripts)
 	slices.Sort(pings)
 	if m.scripts = len(scripts); m.scripts > 0 {
-		m.longest, m.median = scripts[m.scripts-1], scripts[m.scripts/2]
+		m.longest, m.median, m.p99 = scripts[m.scripts-1], scripts[m.scripts/2], percentile99(scripts)
 	}
 	if m.pings = len(pings); m.pings > 0 {
-		m.pingP99 = pings[min(m.pings-1, m.pings*99/100)]
+		m.pingP99 = percentile99(pings)
 	}
 	return m
 }
 
-// A pinger is another client of the same Redis, which asks PING after PING. It
-// notes those that a tick overlaps.
+// percentile99 is the value that a hundredth of the sorted values exceeds.
+func percentile99(sorted []time.Duration) time.Duration {
+	return sorted[min(len(sorted)-1, len(sorted)*99/100)]
+}
+
+// A pinger is another client of the same Redis, which asks PING now and
+// again. It notes those that a tick overlaps.
 type pinger struct {
 	conn    redis.Conn
 	ticking atomic.Bool
@@ -110,7 +142,7 @@ func (t *tickRace) startPinger(target redisurl.Target) (*pinger, error) {
 }
 
 func (p *pinger) run() error {
-	for !p.stopped.Load() {
+	for ; !p.stopped.Load(); time.Sleep(pingPause) {
 		during := p.ticking.Load()
 		begin := time.Now()
 		if _, err := p.conn.Do("PING"); err != nil {

@@ -78,7 +78,7 @@ func newTickRace(o *tickOptions, target redisurl.Target, size int) (t *tickRace,
 	start := time.Now().Truncate(o.window)
 	names, run := keyNames(size), randomName()
 	for i, name := range tickSyncers {
-		t.prefix[i] = fmt.Sprintf("@hanzo/global_rate_limiter:bench-%s%d", run, i)
+		t.prefix[i] = fmt.Sprintf("@hanzo/bench-%s%d", run, i) // as long as the default prefix
 		if name == tickOurs {
 			t.syncers[i], err = newTickedLimiter(o, target, t.prefix[i], names, start)
 		} else {

@@ -32,7 +32,7 @@ counters do not expire meanwhile. PING: of another client, while ticks are made.
 func writeTickReport(w io.Writer, o *tickOptions, all []tickResult) {
 	fmt.Fprintf(w, "\nOne window (%v) of ticks (%v), per entity and tick:\n\n", o.window, o.tick)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "entities\tby\tRedis CPU\tnode CPU\tsent\treceived\tallocs\ttick\tround trips\tPING p99\tscript median\tlongest\t")
+	fmt.Fprintln(table, "entities\tby\tRedis CPU\tnode CPU\tsent\treceived\tallocs\ttick\tround trips\tPING p99\tscript median\tp99\tlongest\t")
 	for i := range all {
 		for j, name := range tickSyncers {
 			all[i].writeCost(table, j, name)
@@ -66,11 +66,11 @@ func writeTickReport(w io.Writer, o *tickOptions, all []tickResult) {
 func (r *tickResult) writeCost(w io.Writer, i int, name string) {
 	c, m := r.costs[i], r.manners[i]
 	each := func(total float64) float64 { return total / float64(max(1, c.ticks*r.entities)) }
-	fmt.Fprintf(w, "%s\t%s\t%.2f µs\t%.2f µs\t%.0f B\t%.0f B\t%.2f\t%.2f ms\t%.2f\t%.2f ms\t%s\t%s\t\n",
+	fmt.Fprintf(w, "%s\t%s\t%.2f µs\t%.2f µs\t%.0f B\t%.0f B\t%.2f\t%.2f ms\t%.2f\t%.2f ms\t%s\t%s\t%s\t\n",
 		grouped(uint64(r.entities)), name, each(float64(c.redis)/1e3), each(float64(c.node)/1e3),
 		each(float64(c.sent)), each(float64(c.received)), each(float64(c.allocs)),
 		c.tickMS(), float64(c.trips)/float64(max(1, c.ticks)), milliseconds(m.pingP99),
-		scriptTime(m, m.median), scriptTime(m, m.longest))
+		scriptTime(m, m.median), scriptTime(m, m.p99), scriptTime(m, m.longest))
 }
 
 // tickMS is the mean duration of a tick.

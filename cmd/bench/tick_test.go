@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -86,6 +88,30 @@ func TestWrongTickFlagsExitWithTwo(t *testing.T) {
 		if status != exitUsage || stdout != "" || !strings.Contains(stderr, want) {
 			t.Errorf("tick %s: status %d, stdout %q, stderr %q; want %d and %q", args, status, stdout, stderr, exitUsage, want)
 		}
+	}
+}
+
+func TestProfilesAreWrittenWhereTheyShallBe(t *testing.T) {
+	dir := t.TempDir()
+	cpu, mem := filepath.Join(dir, "cpu"), filepath.Join(dir, "mem")
+	defer func(rate int) { runtime.MemProfileRate = rate }(runtime.MemProfileRate)
+	stop, err := startProfiles(cpu, mem)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{cpu, mem} {
+		if info, err := os.Stat(path); err != nil || info.Size() == 0 {
+			t.Errorf("%s: %v, %v", path, info, err)
+		}
+	}
+	if _, err := startProfiles(filepath.Join(dir, "absent", "cpu"), ""); err == nil {
+		t.Error("no error about a directory that is not there")
+	}
+	if stop, err := startProfiles("", ""); err != nil || stop() != nil {
+		t.Errorf("no profiles: error %v", err)
 	}
 }
 
@@ -188,7 +214,7 @@ func TestManners(t *testing.T) {
 		pings[(i*7)%200] = time.Duration(i+1) * time.Millisecond
 	}
 	m := newTickManners([]time.Duration{3, 1, 2}, pings)
-	if m.longest != 3 || m.median != 2 || m.scripts != 3 || m.pingP99 != 199*time.Millisecond || m.pings != 200 {
+	if m.longest != 3 || m.median != 2 || m.p99 != 3 || m.scripts != 3 || m.pingP99 != 199*time.Millisecond || m.pings != 200 {
 		t.Errorf("manners = %+v", m)
 	}
 	if m := newTickManners(nil, nil); m != (tickManners{}) {

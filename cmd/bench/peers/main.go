@@ -13,7 +13,7 @@
 //
 // It is a module of its own so that nobody inherits these libraries. The files in
 // the order of a run: main, contestant (memory, remote), slot, rounds, figures,
-// gate.
+// plot, gate.
 package main
 
 import (
@@ -40,6 +40,7 @@ type options struct {
 	keys   int
 	redis  string // host:port; "" starts a server
 	gate   string // file with committed ratios; "" none
+	plot   string // file; "" none
 }
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
@@ -78,6 +79,12 @@ func run(args []string, stdout, stderr io.Writer) int {
 	}
 	found := ratios(all, names(contestants))
 	writeRatios(stdout, all, found)
+	if o.plot != "" {
+		if err := writePlot(o.plot, o, all, names(contestants)); err != nil {
+			fmt.Fprintf(stderr, "peers: -plot: %v\n", err)
+			return exitFailed
+		}
+	}
 	if o.gate == "" {
 		return exitOK
 	}
@@ -100,6 +107,7 @@ func parse(args []string, help io.Writer) (*options, error) {
 	flags.IntVar(&o.keys, "keys", 10_000, "different keys")
 	flags.StringVar(&o.redis, "redis", "", "`host:port` of a Redis for redis_rate; without it a redis-server from PATH is started")
 	flags.StringVar(&o.gate, "gate", "", "fail if a ratio exceeds the one in this `file` by more than half")
+	flags.StringVar(&o.plot, "plot", "", "draw what was measured into this SVG `file`")
 	if err := flags.Parse(args); err != nil {
 		return nil, err
 	}
