@@ -359,6 +359,23 @@ func TestHugeUnitsSaturate(t *testing.T) {
 	}
 }
 
+func TestTheSecondNodeLimitsToo(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a, b := w.node(nil), w.node(nil)
+	if got := a.allowed("k", 1000); got != 99 {
+		t.Fatalf("the first node admitted %d units, want 99", got)
+	}
+	b.check("k", 1) // first contact
+	w.clock.Advance(time.Second)
+	w.conserves(a, b)
+	b.follow([]row{
+		{0, 1, no, 101}, // 99 of the first node's, its own, and this request
+		{10 * time.Minute, 1, yes, 1},
+	})
+	w.conserves(a, b)
+}
+
 // A reference is the level by the words of the design, from counts by epoch alone.
 type reference struct {
 	known  bool
