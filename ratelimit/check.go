@@ -109,7 +109,12 @@ func (l *Limiter) decide(d *Decision, key string, q *request, r *reading) {
 	s := l.table.shardOf(hash)
 
 	s.mu.Lock()
-	e, changed := s.findLocked(hash, name, r)
+	e, changed := s.entries.find(hash, name), false
+	if e != nil && s.currentLocked(e, r) {
+		e.useLocked(r)
+	} else {
+		e, changed = s.findLocked(hash, name, r)
+	}
 	switch {
 	case e == nil:
 		if !q.resolved {

@@ -142,21 +142,34 @@ func (s *slot) acknowledgeLocked(units uint64) { s.pending -= min(units, s.pendi
 // unsentLocked reports whether the entry has units that no batch carries.
 func (e *entry) unsentLocked() bool { return e.slots[0].unsent|e.slots[1].unsent != 0 }
 
+// useLocked notes that a check found the entry.
+func (e *entry) useLocked(r *reading) {
+	e.usedAt = r.mono
+	if e.hits < maxHits {
+		e.hits++
+	}
+}
+
 // needsReadLocked reports whether a check at this level makes the entity's counters
 // worth a read: it was never read, its tier's interval is over (the tier being
 // that of this level or of the last sync, whichever is higher), or the last read is
 // as old as an entry may become. Every read is one from scratch: it replaces all
 // that is known of the fleet.
 func (e *entry) needsReadLocked(level float64, mono int64, c *constants) bool {
+	if e.read && mono-e.readAt < c.sync/2 {
+		return false // not due in any tier
+	}
+	return e.dueLocked(level, mono, c)
+}
+
+// dueLocked is needsReadLocked without its shortcut.
+func (e *entry) dueLocked(level float64, mono int64, c *constants) bool {
 	if !e.read {
 		return true
 	}
 	since := elapsed(mono, e.readAt)
 	if since >= c.ttl {
 		return true
-	}
-	if since < c.sync/2 {
-		return false
 	}
 	tier := max(tierOf(pressureOf(level, e.threshold)), e.tier)
 	interval, ok := tier.readInterval(c.sync)

@@ -47,6 +47,12 @@ const (
 	evictCauses
 )
 
+// currentLocked reports whether an entry is in the table, in the epoch of a reading,
+// and not idle: most are, and need no more than [entry.useLocked].
+func (s *shard) currentLocked(e *entry, r *reading) bool {
+	return e.epoch == r.epoch && e.place != aside && r.mono-e.usedAt < s.table.idle
+}
+
 // findLocked returns the table's entry for a key at a reading, advanced to its
 // epoch, nil if there is none. An entry set aside is revived; an entry idle for
 // too long is evicted first: then the table may be beyond its bounds (changed).
@@ -61,10 +67,7 @@ func (s *shard) findLocked(hash uint64, key string, r *reading) (e *entry, chang
 	}
 	if e.place != aside {
 		if elapsed(r.mono, e.usedAt) < s.table.idle {
-			e.usedAt = r.mono
-			if e.hits < maxHits {
-				e.hits++
-			}
+			e.useLocked(r)
 			return e, false
 		}
 		s.evictLocked(e, evictExpired)
@@ -173,7 +176,9 @@ func (s *shard) recordLocked(e *entry, epoch int64, units uint64) {
 	slot := e.slotLocked(epoch)
 	switch {
 	case slot != nil:
-		s.table.ledger.drop(e, epoch, slot.recordLocked(units, !s.closed), dropOverflow)
+		if discarded := slot.recordLocked(units, !s.closed); discarded > 0 {
+			s.table.ledger.drop(e, epoch, discarded, dropOverflow)
+		}
 	case !s.closed:
 		s.table.ledger.drop(e, epoch, units, dropStale)
 	}
