@@ -73,6 +73,7 @@ func startProgram(t *testing.T, sentinel bool, settings ...string) *process {
 			t.Fatal(err)
 		}
 		p.command = exec.Command(path, args...)
+		p.command.SysProcAttr = dieWithParent()
 		if err := p.command.Start(); err != nil {
 			t.Fatal(err)
 		}
