@@ -1,15 +1,17 @@
 // Package integration holds the suites that need a Redis. They run on the best
-// one at hand; the last line of their output says which.
+// one at hand. The last lines of their output say which that was, and what could
+// not be run on it, and why.
 package integration
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"strings"
 	"testing"
 	"time"
+
+	"go.uber.org/goleak"
 
 	"github.com/hanzoai/limiters/internal/redisstore"
 	"github.com/hanzoai/limiters/internal/redisurl"
@@ -22,8 +24,23 @@ func TestMain(m *testing.M) {
 	_ = flag.Set("rapid.nofailfile", "true")
 	flag.Parse()
 	code := m.Run()
+	if code == 0 {
+		if err := goleak.Find(lasting...); err != nil {
+			fmt.Println("goroutines are left:", err)
+			code = 1
+		}
+	}
 	fmt.Println(redistest.Report())
+	fmt.Println(notRun())
 	os.Exit(code)
+}
+
+// lasting are the goroutines that outlive the tests: the one that stops servers on
+// a signal, and those of idle connections to the Docker daemon.
+var lasting = []goleak.Option{
+	goleak.IgnoreAnyFunction("github.com/hanzoai/limiters/testing/redistest.stopOnSignal"),
+	goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"),
+	goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"),
 }
 
 // openStore returns a store on the server, with timeouts that only a server that
@@ -49,15 +66,7 @@ func openStoreURL(t *testing.T, url string, timeouts redisstore.Timeouts) *redis
 // requires one; with one that does not start it fails.
 func realServer(t *testing.T, args ...string) *redistest.Server {
 	t.Helper()
-	s, err := redistest.TryStart(t, redistest.Own(), redistest.Real(),
-		redistest.WithArgs(strings.Fields(strings.Join(args, " "))...))
-	switch {
-	case errors.Is(err, redistest.ErrNone):
-		t.Skipf("needs a real Redis: %v", err)
-	case err != nil:
-		t.Fatal(err)
-	}
-	return s
+	return ownServer(t, redistest.Real(), redistest.WithArgs(strings.Fields(strings.Join(args, " "))...))
 }
 
 // storeBatch is a batch of the usual TTLs under prefix.

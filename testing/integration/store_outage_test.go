@@ -52,7 +52,7 @@ func TestAHungServerBoundsAnAttempt(t *testing.T) {
 	t.Parallel()
 	s := realServer(t)
 	if !s.CanPause() {
-		t.Skipf("cannot pause: %s", redistest.Report())
+		skip(t, "the server cannot be paused")
 	}
 	timeouts := redisstore.Timeouts{Connect: 100 * time.Millisecond, Reply: 100 * time.Millisecond}
 	r := openStoreURL(t, s.URL(), timeouts)
@@ -109,7 +109,7 @@ func TestAKilledServer(t *testing.T) {
 // TestAForgottenScript: NOSCRIPT costs a round trip within the attempt.
 func TestAForgottenScript(t *testing.T) {
 	t.Parallel()
-	s := redistest.Start(t, redistest.Own())
+	s := ownServer(t)
 	r := openStore(t, s)
 	prefix := s.Prefix()
 	var reply store.Reply
