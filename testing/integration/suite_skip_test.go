@@ -32,19 +32,24 @@ func skip(t *testing.T, format string, args ...any) {
 	t.Skip(reason)
 }
 
-// notRun is one line about all that was skipped.
-func notRun() string {
+// notRun is one line about all that was skipped, and whether that is allowed: with
+// REQUIRE_ALL=1 nothing may be.
+func notRun() (line string, allowed bool) {
 	skipped.Lock()
 	defer skipped.Unlock()
 	if len(skipped.tests) == 0 {
-		return "not run: nothing, every test ran"
+		return "not run: nothing", true
 	}
 	var parts []string
 	for _, reason := range slices.Sorted(maps.Keys(skipped.tests)) {
 		tests := slices.Sorted(slices.Values(skipped.tests[reason]))
 		parts = append(parts, fmt.Sprintf("%s (%s)", strings.Join(slices.Compact(tests), ", "), reason))
 	}
-	return "not run: " + strings.Join(parts, "; ")
+	line = "not run: " + strings.Join(parts, "; ")
+	if os.Getenv("REQUIRE_ALL") == "1" {
+		return "REQUIRE_ALL=1, but " + line, false
+	}
+	return line, true
 }
 
 // ownServer starts a server of the test's own. With none at hand it skips the test,
