@@ -8,8 +8,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/hanzoai/limiters/internal/clock"
 )
 
 // keysOf returns the keys of entities.
@@ -70,44 +68,47 @@ func TestTopDescribesEntities(t *testing.T) {
 	}
 }
 
-// What it tells is what a check would find, in every epoch, and telling changes
-// nothing: a twin that nobody looks at answers the same.
+// What it tells is what a check would find, in every epoch, synced or not; and
+// telling changes nothing: a twin that nobody looks at answers the same.
 func TestTopChangesNothing(t *testing.T) {
 	t.Parallel()
 	seed := rand.Uint64()
 	random := rand.New(rand.NewPCG(seed, 0))
-	world, twin := newWorld(t), newWorld(t)
+	watched, twin := newWorld(t), newWorld(t)
 	few := func(c *Config) { c.LocalCacheMaxEntries = 1000 } // eight shards: a tick looks at each
-	n, other := world.node(few), twin.node(few)
-	for step := range 300 {
+	n, other := watched.node(few), twin.node(few)
+	each := func(f func(w *world, n *node)) { f(watched, n); f(twin, other) }
+	for i := range 600 {
 		key, units := fmt.Sprintf("k%d", random.IntN(6)), uint64(random.IntN(30))
 		if got, want := n.check(key, units), other.check(key, units); got != want {
-			t.Fatalf("seed %d, step %d: Check(%s, %d): %+v, by the twin %+v", seed, step, key, units, got, want)
+			t.Fatalf("seed %d, step %d: Check(%s, %d): %+v, by the twin %+v", seed, i, key, units, got, want)
 		}
 		d := time.Duration(random.Int64N(int64(40 * time.Second)))
-		step := d
-		if random.IntN(10) == 0 {
-			step = -d // the wall goes back
+		switch random.IntN(20) {
+		case 0:
+			each(func(w *world, _ *node) { w.clock.StepWall(-d) })
+		case 1:
+			each(func(w *world, _ *node) { w.clock.StepWall(d) })
+		case 2:
+			each(func(_ *world, n *node) { n.link.breaks(errUnreachable, nil) })
+		case 3:
+			each(func(_ *world, n *node) { n.link.heals() })
+		default:
+			each(func(w *world, _ *node) { w.clock.Advance(d / 4) })
 		}
-		for _, w := range []*clock.Fake{world.clock, twin.clock} {
-			if step < 0 {
-				w.StepWall(step)
-			} else {
-				w.Advance(d)
-			}
-		}
+		told := map[string]float64{}
 		top, _ := n.TopByPressure(10)
 		for _, e := range top {
-			if got := other.Peek(e.Key).Level(); got != e.Level {
-				t.Fatalf("seed %d: %s: level %v, a check finds %v", seed, e.Key, e.Level, got)
-			}
+			told[e.Key] = e.Level
 		}
-		for i := range 6 {
-			n.Peek(fmt.Sprintf("k%d", i)) // as the twin
-			other.Peek(fmt.Sprintf("k%d", i))
+		for k := range 6 {
+			key := fmt.Sprintf("k%d", k)
+			if want := other.Peek(key).Level(); told[key] != want {
+				t.Fatalf("seed %d, step %d: %s: level %v, a check finds %v", seed, i, key, told[key], want)
+			}
+			n.Peek(key) // as the twin
 		}
 	}
-	world.conserves(n)
 }
 
 func TestTopOfManyShards(t *testing.T) {

@@ -69,7 +69,7 @@ func (f *fieldWriter) write(h http.Header, d ratelimit.Decision) {
 	limited := d.Verdict() == ratelimit.VerdictLimited
 	retry := ""
 	if after := d.RetryAfter(); limited && after != ratelimit.Never {
-		retry = strconv.FormatInt(max(1, seconds(after)), 10)
+		retry = strconv.FormatInt(seconds(after), 10) // at least 1: a limited request has to wait
 		h[fieldRetryAfter] = []string{retry}
 	}
 	quota, available := integer(below(d.Threshold())), integer(below(d.Remaining()))
