@@ -109,7 +109,8 @@ profile: ## profile the benchmarks BENCH (all) of a decision into bin/
 	@echo 'look at one: go tool pprof -http=127.0.0.1:0 bin/cpu.prof'
 	@echo 'of a tick: go tool pprof -top -focus "tickedLimiter..sync" bin/tick-cpu.prof'
 
-# What it writes is committed, and shown by the page.
+# What it writes is committed, and shown by the page. REDIS=redis://host:port is for
+# the run of twenty nodes; without it they share an embedded server.
 .PHONY: performance
 performance: ## measure all that docs/performance.md shows; wants a quiet machine
 	mkdir -p bin $(RESULTS)
@@ -123,6 +124,7 @@ performance: ## measure all that docs/performance.md shows; wants a quiet machin
 	go test -run '^$$' -bench Memory -benchtime 1x ./ratelimit >$(RESULTS)/memory.txt
 	$(MAKE) --no-print-directory scale >bin/scale.txt
 	sed -n 's/^ *scale_test.go:[0-9]*: //p' bin/scale.txt >$(RESULTS)/scale.txt
+	go run ./cmd/bench -nodes 20 $(if $(REDIS),-redis $(REDIS) -clean) >$(RESULTS)/fleet.txt
 	go run ./cmd/bench page
 
 .PHONY: integration

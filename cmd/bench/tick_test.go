@@ -22,7 +22,7 @@ func TestATickRunPrintsARatioPerSizeAndBaseline(t *testing.T) {
 	t.Parallel()
 	status, stdout, stderr := bench(t.Context(), "tick -sizes 40,600 -window 10s -json -")
 	if strings.Contains(stderr, localredis.ErrNone.Error()) && os.Getenv("REQUIRE_REDIS") != "1" {
-		t.Skipf("ran on nothing: %s", stderr)
+		t.Skipf("SKIPPED, NOT TESTED: %s", stderr)
 	}
 	if status != exitOK {
 		t.Fatalf("status %d, stderr %s", status, stderr)
