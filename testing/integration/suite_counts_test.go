@@ -123,6 +123,31 @@ func TestSuiteConcurrentChecks(t *testing.T) {
 	s.expectTotal("plenty", s.epoch(suiteWindow), want)
 }
 
+// What is counted while a batch is on its way is neither lost nor counted twice:
+// the reply settles what the batch carried, and nothing else.
+func TestSuiteChecksDuringASync(t *testing.T) {
+	t.Parallel()
+	s := newSuite(t)
+	p := newProxy(t, s.urls[0])
+	n := s.node(func(c *ratelimit.Config) { c.RedisURLs = []string{p.url} })
+	epoch := s.epoch(suiteWindow)
+	p.intercept(func(command string) {
+		if command == "evalsha" {
+			n.Check("team", 5)
+		}
+	})
+	n.Check("team", 7)
+	for tick := int64(1); tick <= 4; tick++ {
+		n.sync()
+		s.expectTotal("team", epoch, 7+5*(tick-1))
+		n.expectLevel("team", float64(7+5*tick))
+	}
+	p.intercept(nil)
+	n.sync()
+	s.expectTotal("team", epoch, 27)
+	n.expectLevel("team", 27)
+}
+
 // Any number of entities in one tick: each counter exact, and one EVALSHA for every
 // 500 of them.
 func TestSuiteManyEntitiesInOneTick(t *testing.T) {

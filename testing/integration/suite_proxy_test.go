@@ -27,6 +27,7 @@ type proxy struct {
 	listener net.Listener          // guarded by mu; nil while shut
 	conns    map[net.Conn]struct{} // guarded by mu
 	commands []string              // guarded by mu; since the last take
+	before   func(command string)  // guarded by mu; called before one is forwarded; may be nil
 }
 
 // newProxy returns an open proxy to a server's address. TLS it cannot read.
@@ -91,6 +92,13 @@ func (p *proxy) take() []string {
 	return commands
 }
 
+// intercept has f called, on another goroutine, before a command is forwarded.
+func (p *proxy) intercept(f func(command string)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.before = f
+}
+
 func (p *proxy) accept(listener net.Listener) {
 	for {
 		conn, err := listener.Accept()
@@ -124,7 +132,11 @@ func (p *proxy) serve(client net.Conn) {
 		}
 		p.mu.Lock()
 		p.commands = append(p.commands, name)
+		before := p.before
 		p.mu.Unlock()
+		if before != nil {
+			before(name)
+		}
 		if _, err := server.Write(raw); err != nil {
 			break
 		}
