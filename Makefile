@@ -17,11 +17,6 @@ BENCH       ?= .
 # What docs/performance.md shows.
 RESULTS = docs/performance-data
 
-# The image that the docker tests run, made of this machine's redis-server: no
-# registry is needed.
-REDIS_IMAGE ?= limiters-redis:local
-export REDIS_IMAGE
-
 .PHONY: help
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -132,15 +127,17 @@ integration: ## run the integration tests; fail if there is no real Redis
 	cd testing/integration && REQUIRE_REDIS=1 $(TEST) -count=1
 
 .PHONY: integration-docker
-integration-docker: ## run the integration tests; fail if there is no docker engine
+integration-docker: ## run the integration tests in containers; fail if there can be none
 	cd testing/integration && REQUIRE_DOCKER=1 $(TEST) -count=1
 
 .PHONY: faults
 faults: ## run the fault suite with the seed SEED (1)
 	cd testing/integration && $(TEST) -count=1 -v -run '^TestFaults' -args -faults.seed=$(SEED)
 
+# The docker tests take this image if it is there, else a public one; REDIS_IMAGE
+# names another.
 .PHONY: redis-image
-redis-image: ## make a docker image of this machine's redis-server
+redis-image: ## make a docker image of this machine's redis-server: no registry needed
 	sh testing/redistest/image/build.sh $(REDIS_IMAGE)
 
 # Needs vuln.go.dev, so it is no part of ci, which has to pass without a network
