@@ -1,20 +1,19 @@
--- Applies one batch exactly once and answers with the totals it asked for.
--- The contract is ratelimit/store's. Integers in, integers out.
---
+-- Applies one batch exactly once, by the contract of ratelimit/store. Integers in,
+-- integers out.
 -- KEYS  1 sequence · 2 window · then the counters to write · then those to read
 -- ARGV  1 batch number · 2 "1" if a retry · 3 sequence TTL, ms · 4 window, ms
---       5 count of writes · then per write its delta and its TTL, ms
+--       5 TTL of new counters, ms · 6 step of its spread, ms · 7 count of writes
+--       then the delta of each
 -- Reply number · outcome · time, s · time, µs within it · what the window key
 --       holds · then per write its status and total · then per read its total
 -- Outcomes 1 applied · 2 duplicate · 3 orphan · 4 bad sequence
 -- Statuses 0 written · 1 poisoned · 2 refused · 3 unexpiring · 4 skipped
 -- A total is -1 unless it is all digits and below 2^53.
---
 -- The sequence key holds the last number applied and, for each write of that
 -- batch that failed, " index:status". Setting it comes first and may raise: then
 -- nothing was applied. After it nothing may, or half a batch would be denied.
 local pcall, find, gsub = redis.pcall, string.find, string.gsub
-local LIMIT, number, writes, time = 2 ^ 53, tonumber(ARGV[1]), tonumber(ARGV[5]), pcall('TIME')
+local LIMIT, number, writes, time = 2 ^ 53, tonumber(ARGV[1]), tonumber(ARGV[7]), pcall('TIME')
 local reply = {number, 1, tonumber(time[1] or 0), tonumber(time[2] or 0), -1}
 
 local function total(value) -- of what GET or MGET answers
@@ -60,11 +59,12 @@ if reply[2] == 1 then
   if not held then held = pcall('SET', KEYS[2], ARGV[4], 'PX', ARGV[3]).ok and ARGV[4]
   elseif total(held) == tonumber(ARGV[4]) then pcall('PEXPIRE', KEYS[2], ARGV[3]) end
   for i = 1, writes do
-    local key, delta, status = KEYS[2 + i], ARGV[4 + 2 * i], 0
+    local key, delta, status = KEYS[2 + i], ARGV[7 + i], 0
     local sum = pcall('INCRBY', key, delta)
     if type(sum) ~= 'number' then status = poisoned(sum.err) and 1 or 2
     elseif sum < 0 or sum >= LIMIT then status = 1
-    elseif sum == tonumber(delta) and pcall('PEXPIRE', key, ARGV[5 + 2 * i]) ~= 1 then status = 3 end
+    elseif sum == tonumber(delta) and
+      pcall('PEXPIRE', key, ARGV[5] + ARGV[6] * ((number + i - 1) % 64)) ~= 1 then status = 3 end
     if status == 1 then sum = -1 elseif status == 2 then sum = total(pcall('GET', key)) end
     if status ~= 0 then failures[#failures + 1] = i .. ':' .. status end
     reply[4 + 2 * i], reply[5 + 2 * i] = status, sum

@@ -174,30 +174,30 @@ func (s *server) expect(t *testing.T, want []int64, keys string, args ...any) {
 func TestOutcomes(t *testing.T) {
 	t.Parallel()
 	s := newServer()
-	s.expect(t, []int64{1, 1, 60000, 0, 5, 0}, "seq win a r", 1, 1, 9000, 60000, 1, 5, 2000)
-	s.expect(t, []int64{1, 2, 60000, 0, 5, 0}, "seq win a r", 1, 1, 9000, 60000, 1, 5, 2000)
-	s.expect(t, []int64{2, 1, 60000, 0, 8}, "seq win a", 2, 0, 9000, 30000, 1, 3, 2000)
-	s.expect(t, []int64{1, 2, 60000, 0, 8}, "seq win a", 1, 0, 9000, 60000, 1, 5, 2000)
-	s.expect(t, []int64{9, 3, 60000, 4, 8, 8}, "other win a a", 9, 1, 9000, 60000, 1, 5, 2000)
-	s.expect(t, []int64{9, 1, 60000}, "other win", 9, 0, 9000, 60000, 0)
+	s.expect(t, []int64{1, 1, 60000, 0, 5, 0}, "seq win a r", 1, 1, 9000, 60000, 2000, 500, 1, 5)
+	s.expect(t, []int64{1, 2, 60000, 0, 5, 0}, "seq win a r", 1, 1, 9000, 60000, 2000, 500, 1, 5)
+	s.expect(t, []int64{2, 1, 60000, 0, 8}, "seq win a", 2, 0, 9000, 30000, 2000, 500, 1, 3)
+	s.expect(t, []int64{1, 2, 60000, 0, 8}, "seq win a", 1, 0, 9000, 60000, 2000, 500, 1, 5)
+	s.expect(t, []int64{9, 3, 60000, 4, 8, 8}, "other win a a", 9, 1, 9000, 60000, 2000, 500, 1, 5)
+	s.expect(t, []int64{9, 1, 60000}, "other win", 9, 0, 9000, 60000, 2000, 500, 0)
 	s.lists["bad"] = true
-	s.expect(t, []int64{1, 4, -1, 4, 8}, "bad none a", 1, 0, 9000, 60000, 1, 5, 2000)
+	s.expect(t, []int64{1, 4, -1, 4, 8}, "bad none a", 1, 0, 9000, 60000, 2000, 500, 1, 5)
 	for _, text := range []string{"", "x", "-1", "1.0", "1 ", "1 2", "1 2:4", "1 2:1x", "9007199254740992", "1e3", "0x1"} {
 		s.strings["bad"], s.lists["bad"] = text, false
-		s.expect(t, []int64{2, 4, -1}, "bad none", 2, 0, 9000, 60000, 0)
+		s.expect(t, []int64{2, 4, -1}, "bad none", 2, 0, 9000, 60000, 2000, 500, 0)
 	}
 	s.strings["bad"] = "9007199254740990"
-	s.expect(t, []int64{9007199254740991, 1, 60000}, "bad win", 9007199254740991, 0, 9000, 60000, 0)
+	s.expect(t, []int64{9007199254740991, 1, 60000}, "bad win", 9007199254740991, 0, 9000, 60000, 2000, 500, 0)
 }
 
 func TestCommandsOfABatch(t *testing.T) {
 	t.Parallel()
 	s := newServer()
 	s.strings["old"] = "7"
-	s.expect(t, []int64{1, 1, 60000, 0, 5, 0, 8, 0}, "seq win new old r", 1, 0, 9000, 60000, 2, 5, 2000, 1, 3000)
+	s.expect(t, []int64{1, 1, 60000, 0, 5, 0, 8, 0}, "seq win new old r", 1, 0, 9000, 60000, 2000, 500, 2, 5, 1)
 	want := []string{
 		"TIME", "GET seq", "SET seq 1 PX 9000", "GET win", "SET win 60000 PX 9000",
-		"INCRBY new 5", "PEXPIRE new 2000", "INCRBY old 1", "MGET r", "EXISTS r",
+		"INCRBY new 5", "PEXPIRE new 2500", "INCRBY old 1", "MGET r", "EXISTS r",
 	}
 	if diff := cmp.Diff(want, s.commands); diff != "" {
 		t.Errorf("commands (-want +got):\n%s", diff)
@@ -228,11 +228,11 @@ func TestRefusedAndPoisoned(t *testing.T) {
 			if status == 2 {
 				total = 4
 			}
-			s.expect(t, []int64{1, 1, 60000, status, total, 0, 6}, "seq win a b", 1, 0, 9000, 60000, 2, 5, 2000, 6, 2000)
+			s.expect(t, []int64{1, 1, 60000, status, total, 0, 6}, "seq win a b", 1, 0, 9000, 60000, 2000, 500, 2, 5, 6)
 			if want := fmt.Sprintf("1 1:%d", status); s.strings["seq"] != want {
 				t.Errorf("%q: the sequence key holds %q, want %q", text, s.strings["seq"], want)
 			}
-			s.expect(t, []int64{1, 2, 60000, status, 4, 0, 6}, "seq win a b", 1, 1, 9000, 60000, 2, 5, 2000, 6, 2000)
+			s.expect(t, []int64{1, 2, 60000, status, 4, 0, 6}, "seq win a b", 1, 1, 9000, 60000, 2000, 500, 2, 5, 6)
 		}
 	}
 }
@@ -245,7 +245,7 @@ func TestSumsOutOfRangeArePoisoned(t *testing.T) {
 	} {
 		s := newServer()
 		s.strings["a"] = text
-		s.expect(t, append([]int64{1, 1, 60000}, want...), "seq win a", 1, 0, 9000, 60000, 1, 1, 2000)
+		s.expect(t, append([]int64{1, 1, 60000}, want...), "seq win a", 1, 0, 9000, 60000, 2000, 500, 1, 1)
 	}
 }
 
@@ -253,9 +253,9 @@ func TestUnexpiring(t *testing.T) {
 	t.Parallel()
 	s := newServer()
 	s.errors["PEXPIRE a"] = refusals[0]
-	s.expect(t, []int64{1, 1, 60000, 3, 5, 0, 1}, "seq win a b", 1, 0, 9000, 60000, 2, 5, 2000, 1, 2000)
-	s.expect(t, []int64{1, 2, 60000, 3, 5, 0, 1}, "seq win a b", 1, 1, 9000, 60000, 2, 5, 2000, 1, 2000)
-	s.expect(t, []int64{2, 1, 60000, 0, 6}, "seq win a", 2, 0, 9000, 60000, 1, 1, 2000)
+	s.expect(t, []int64{1, 1, 60000, 3, 5, 0, 1}, "seq win a b", 1, 0, 9000, 60000, 2000, 500, 2, 5, 1)
+	s.expect(t, []int64{1, 2, 60000, 3, 5, 0, 1}, "seq win a b", 1, 1, 9000, 60000, 2000, 500, 2, 5, 1)
+	s.expect(t, []int64{2, 1, 60000, 0, 6}, "seq win a", 2, 0, 9000, 60000, 2000, 500, 1, 1)
 	if s.strings["seq"] != "2" {
 		t.Errorf("the sequence key holds %q, want the number alone", s.strings["seq"])
 	}
@@ -266,11 +266,11 @@ func TestReadsOfPoisonedAndForbiddenKeys(t *testing.T) {
 	s := newServer()
 	s.strings["n"], s.strings["text"], s.strings["neg"], s.strings["zeros"], s.strings["big"] = "5", "x", "-1", "007", "9007199254740992"
 	s.lists["list"] = true
-	s.expect(t, []int64{1, 1, 60000, 5, -1, -1, 7, -1, 0, -1, 0}, "seq win n text neg zeros big none list gone", 1, 0, 9000, 60000, 0)
+	s.expect(t, []int64{1, 1, 60000, 5, -1, -1, 7, -1, 0, -1, 0}, "seq win n text neg zeros big none list gone", 1, 0, 9000, 60000, 2000, 500, 0)
 	s.errors["MGET none"] = refusals[0]
 	s.errors["EXISTS none"] = refusals[0]
 	s.errors["GET none"] = refusals[0]
-	s.expect(t, []int64{2, 1, 60000, 5, -1, -1, 7, -1, -1, -1, 0}, "seq win n text neg zeros big none list gone", 2, 0, 9000, 60000, 0)
+	s.expect(t, []int64{2, 1, 60000, 5, -1, -1, 7, -1, -1, -1, 0}, "seq win n text neg zeros big none list gone", 2, 0, 9000, 60000, 2000, 500, 0)
 }
 
 func TestReadsBeyondOneSlice(t *testing.T) {
@@ -287,7 +287,7 @@ func TestReadsBeyondOneSlice(t *testing.T) {
 			want = append(want, 0)
 		}
 	}
-	s.expect(t, want, keys, 1, 0, 9000, 60000, 0)
+	s.expect(t, want, keys, 1, 0, 9000, 60000, 2000, 500, 0)
 }
 
 // TestNothingRaisesAfterTheNumberIsSet makes every command fail in turn: either
@@ -305,7 +305,7 @@ func TestNothingRaisesAfterTheNumberIsSet(t *testing.T) {
 				if window != "" {
 					s.strings["win"] = window
 				}
-				reply, err := s.run([]string{"seq", "win", "a", "b", "r"}, 1, 0, 9000, 60000, 2, 5, 2000, 6, 2000)
+				reply, err := s.run([]string{"seq", "win", "a", "b", "r"}, 1, 0, 9000, 60000, 2000, 500, 2, 5, 6)
 				if _, applied := s.strings["seq"]; err != nil && (applied || s.strings["a"] != "") {
 					t.Errorf("%s fails with %q: %v after a part was applied", command, text, err)
 				} else if err == nil && (!applied || len(reply) != 10) {
@@ -325,8 +325,8 @@ func TestAFailureListThatCannotBeKept(t *testing.T) {
 	s := newServer()
 	s.strings["a"] = "x"
 	s.errors["SET 1 1:1"] = refusals[0]
-	s.expect(t, []int64{1, 1, 60000, 1, -1}, "seq win a", 1, 0, 9000, 60000, 1, 5, 2000)
-	s.expect(t, []int64{1, 2, 60000, 0, -1}, "seq win a", 1, 1, 9000, 60000, 1, 5, 2000)
+	s.expect(t, []int64{1, 1, 60000, 1, -1}, "seq win a", 1, 0, 9000, 60000, 2000, 500, 1, 5)
+	s.expect(t, []int64{1, 2, 60000, 0, -1}, "seq win a", 1, 1, 9000, 60000, 2000, 500, 1, 5)
 }
 
 func TestSourceIsWhatItsNameSays(t *testing.T) {

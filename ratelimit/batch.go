@@ -2,11 +2,7 @@ package ratelimit
 
 // This file turns what entries have to say into a batch.
 
-import (
-	"time"
-
-	"github.com/hanzoai/limiters/ratelimit/store"
-)
+import "github.com/hanzoai/limiters/ratelimit/store"
 
 // A batch is one numbered message to a partition: the store's form of it, and
 // which entries it speaks for. Its buffers are reused by the batches that follow.
@@ -43,7 +39,7 @@ func (b *batch) reset() {
 
 // addLocked moves the entry's unsent units into the batch, and asks for its
 // counters if read. It requires the lock of e's shard.
-func (b *batch) addLocked(e *entry, read bool, prefix string, ttl time.Duration) {
+func (b *batch) addLocked(e *entry, read bool, prefix string) {
 	it := item{entry: e, epoch: e.epoch, read: read}
 	for i := range e.slots {
 		it.units[i], e.slots[i].unsent = e.slots[i].unsent, 0
@@ -56,7 +52,7 @@ func (b *batch) addLocked(e *entry, read bool, prefix string, ttl time.Duration)
 		if it.units[i] > 0 {
 			it.at[i] = len(b.Writes)
 			b.writes = append(b.writes, key)
-			b.Writes = append(b.Writes, store.Write{Delta: it.units[i], TTL: ttl})
+			b.Writes = append(b.Writes, store.Write{Delta: it.units[i]})
 		} else {
 			it.at[i] = len(b.reads)
 			b.reads = append(b.reads, key)

@@ -46,9 +46,9 @@ func (n *member) batches() (found []string) {
 		if len(seen) == 0 || len(seen) > 2*n.cfg.MaxKeysPerScript || len(entities) > n.cfg.MaxKeysPerScript {
 			bad("batch %d names %d counters, the bound is %d entities", b.Number, len(seen), n.cfg.MaxKeysPerScript)
 		}
-		for _, w := range b.Writes {
-			if w.Delta == 0 || w.TTL < 2*n.cfg.WindowInterval {
-				bad("batch %d writes %+v", b.Number, w)
+		for i, w := range b.Writes {
+			if w.Delta == 0 || b.Lifetime(i) < 2*n.cfg.WindowInterval {
+				bad("batch %d writes %+v for %v", b.Number, w, b.Lifetime(i))
 			}
 		}
 		id := fmt.Sprint(b.Sequence, b.Number)

@@ -60,6 +60,7 @@ func newPartition(l *Limiter, index int, p Partition, limit int) *partition {
 	n.batch.WindowKey = windowKey(prefix)
 	n.batch.Window = l.cfg.WindowInterval
 	n.batch.SequenceTTL = sequenceTTL(l.cfg)
+	n.batch.TTL, n.batch.Spread = expiry(l.cfg)
 	n.drawIdentityLocked()
 	return n
 }
@@ -121,7 +122,6 @@ func (p *partition) isCarrying() bool {
 // encode makes the batch of the entries taken, and reports whether there is one.
 func (p *partition) encode() bool {
 	r := p.l.read()
-	base := expiryBase(p.l.cfg)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.settled {
@@ -133,7 +133,7 @@ func (p *partition) encode() bool {
 		s := p.l.table.shardOf(e.hash)
 		s.mu.Lock()
 		if read, speaks := p.speaksLocked(s, e, r); speaks {
-			b.addLocked(e, read, p.prefix, expiryOf(e.key, base))
+			b.addLocked(e, read, p.prefix)
 		}
 		s.mu.Unlock()
 	}

@@ -97,7 +97,7 @@ func (s *Store) writeLocked(batch *store.Batch, reply *store.Reply) {
 	reply.Window = s.claimWindowLocked(batch)
 	var failures []failure
 	for i := range batch.Writes {
-		result := s.addLocked(&batch.Writes[i])
+		result := s.addLocked(&batch.Writes[i], batch.Lifetime(i))
 		if result.Status != store.Written {
 			failures = append(failures, failure{index: i, status: result.Status})
 		}
@@ -124,8 +124,8 @@ func (s *Store) claimWindowLocked(batch *store.Batch) int64 {
 	return held
 }
 
-// addLocked adds to one counter. It requires s.mu.
-func (s *Store) addLocked(w *store.Write) store.WriteResult {
+// addLocked adds to one counter, which lives for lifetime if it is new. It requires s.mu.
+func (s *Store) addLocked(w *store.Write, lifetime time.Duration) store.WriteResult {
 	fail := s.failures[w.Key]
 	if fail == store.Refused {
 		return store.WriteResult{Status: store.Refused, Total: s.table.total(w.Key)}
@@ -139,7 +139,7 @@ func (s *Store) addLocked(w *store.Write) store.WriteResult {
 		if fail == store.Unexpiring {
 			status = store.Unexpiring
 		} else {
-			s.table.find(w.Key).expireAfter(s.table.now, w.TTL)
+			s.table.find(w.Key).expireAfter(s.table.now, lifetime)
 		}
 	}
 	return store.WriteResult{Status: status, Total: total}

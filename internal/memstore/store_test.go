@@ -69,7 +69,7 @@ func (w *world) expect(b *store.Batch, want store.Reply) {
 func batch(number uint64, writes []store.Write, reads ...string) *store.Batch {
 	return &store.Batch{
 		Sequence: "seq", Number: number, SequenceTTL: time.Hour,
-		WindowKey: "window", Window: time.Minute,
+		WindowKey: "window", Window: time.Minute, TTL: 2 * time.Minute,
 		Writes: writes, Reads: reads,
 	}
 }
@@ -85,7 +85,7 @@ func add(pairs ...any) []store.Write {
 	var writes []store.Write
 	for i := 0; i < len(pairs); i += 2 {
 		writes = append(writes, store.Write{
-			Key: pairs[i].(string), Delta: uint64(pairs[i+1].(int)), TTL: 2 * time.Minute,
+			Key: pairs[i].(string), Delta: uint64(pairs[i+1].(int)),
 		})
 	}
 	return writes
@@ -191,7 +191,8 @@ func TestFailuresAreRepeatedToADuplicate(t *testing.T) {
 func TestExpiryIsSetOnceAndInMilliseconds(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	b := batch(1, []store.Write{{Key: "a", Delta: 1, TTL: 1500 * time.Millisecond}})
+	b := batch(1, add("a", 1))
+	b.TTL = 1500 * time.Millisecond
 	w.expect(b, store.Reply{Outcome: store.Applied, Writes: written(1)})
 	w.advance(time.Second)
 	w.expect(batch(2, add("a", 1)), store.Reply{Outcome: store.Applied, Writes: written(2)})
@@ -250,7 +251,7 @@ func TestTotalsAreExactUpToTheirLimit(t *testing.T) {
 		}
 	}
 	w := newWorld(t)
-	most := []store.Write{{Key: "a", Delta: store.MaxUnits, TTL: time.Minute}}
+	most := []store.Write{{Key: "a", Delta: store.MaxUnits}}
 	w.expect(batch(1, most), store.Reply{Outcome: store.Applied, Writes: written(store.MaxUnits)})
 }
 
@@ -271,9 +272,11 @@ func TestMemoryIsBoundedWithoutReads(t *testing.T) {
 	for number := uint64(1); number <= 1000; number++ {
 		var writes []store.Write
 		for i := range 10 {
-			writes = append(writes, store.Write{Key: fmt.Sprint(number, "/", i), Delta: 1, TTL: time.Second})
+			writes = append(writes, store.Write{Key: fmt.Sprint(number, "/", i), Delta: 1})
 		}
-		w.apply(batch(number, writes))
+		b := batch(number, writes)
+		b.TTL = time.Second
+		w.apply(b)
 		w.advance(100 * time.Millisecond)
 	}
 	// 110 counters are alive at any time; without a sweep 10,000 would be held.

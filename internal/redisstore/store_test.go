@@ -107,7 +107,7 @@ func readLength(r *bufio.Reader) (int, error) {
 func small() *store.Batch {
 	return &store.Batch{
 		Sequence: "p:id:seq", Number: 7, SequenceTTL: time.Hour, WindowKey: "p:window", Window: time.Minute,
-		Writes: []store.Write{{Key: "p:a:1", Delta: 3, TTL: 2 * time.Minute}}, Reads: []string{"p:a:0"},
+		Writes: []store.Write{{Key: "p:a:1", Delta: 3}}, TTL: 2 * time.Minute, Reads: []string{"p:a:0"},
 	}
 }
 
@@ -391,14 +391,13 @@ func BenchmarkApply(b *testing.B) {
 		b.Run(fmt.Sprintf("reads=%v", reads), func(b *testing.B) {
 			batch := &store.Batch{
 				Sequence: "prefix:0123456789abcdef0123456789abcdef:seq", Number: 7, SequenceTTL: time.Hour,
-				WindowKey: "prefix:window", Window: time.Minute,
+				WindowKey: "prefix:window", Window: time.Minute, TTL: 2 * time.Minute, Spread: 12 * time.Second,
 			}
 			counters := 0
 			var body strings.Builder
 			for i := range entities {
 				batch.Writes = append(batch.Writes, store.Write{
 					Key: fmt.Sprintf("@hanzo/global_rate_limiter:team_%d:29000000", i), Delta: uint64(i%300 + 1),
-					TTL: 2*time.Minute + time.Duration(i%120)*100*time.Millisecond,
 				})
 				fmt.Fprintf(&body, ":0\r\n:%d\r\n", 1000+i)
 				counters += 2

@@ -12,10 +12,8 @@ import (
 // A Request holds the arguments of one call, and integers that are already boxed.
 // The zero Request is ready. It is not safe for concurrent use.
 type Request struct {
-	args []any
-	// Sized for the deltas of a tick, and for the milliseconds of a tenth of
-	// jitter on a TTL of some minutes.
-	deltas, ttls boxes
+	args   []any
+	deltas boxes // sized for those of a tick
 }
 
 // boxesSize is how many integers are kept boxed, a power of two.
@@ -51,10 +49,10 @@ func (r *Request) Encode(b *store.Batch) []any {
 	if b.Retry {
 		retry = 1
 	}
-	args = append(args, int64(b.Number), retry, milliseconds(b.SequenceTTL), milliseconds(b.Window), int64(writes))
+	args = append(args, int64(b.Number), retry, milliseconds(b.SequenceTTL), milliseconds(b.Window),
+		milliseconds(b.TTL), milliseconds(b.SpreadStep()), int64(writes))
 	for i := range b.Writes {
-		w := &b.Writes[i]
-		args = append(args, r.deltas.box(int64(w.Delta)), r.ttls.box(milliseconds(w.TTL)))
+		args = append(args, r.deltas.box(int64(b.Writes[i].Delta)))
 	}
 	r.args = args
 	return args

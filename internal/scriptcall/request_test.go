@@ -15,7 +15,7 @@ func TestArgumentsOfABatch(t *testing.T) {
 	b.Retry = true
 	want := []any{
 		nil, int64(4), "p:id:seq", "p:window", "p:a:1", "p:a:0",
-		int64(7), int64(1), int64(3_600_000), int64(60_000), int64(1), int64(3), int64(120_000),
+		int64(7), int64(1), int64(3_600_000), int64(60_000), int64(120_000), int64(93), int64(1), int64(3),
 	}
 	if diff := cmp.Diff(want, r.Encode(b)); diff != "" {
 		t.Errorf("arguments (-want +got):\n%s", diff)

@@ -60,10 +60,10 @@ func TestABatchWhileItsSlotMoves(t *testing.T) {
 	batch := func(number uint64, counters ...string) *store.Batch {
 		b := &store.Batch{
 			Sequence: "{" + tag + "}p:id:seq", Number: number, SequenceTTL: time.Hour,
-			WindowKey: "{" + tag + "}p:window", Window: time.Minute,
+			WindowKey: "{" + tag + "}p:window", Window: time.Minute, TTL: time.Hour,
 		}
 		for _, name := range counters {
-			b.Writes = append(b.Writes, store.Write{Key: "{" + tag + "}p:" + name + ":1", Delta: 1, TTL: time.Hour})
+			b.Writes = append(b.Writes, store.Write{Key: "{" + tag + "}p:" + name + ":1", Delta: 1})
 		}
 		return b
 	}

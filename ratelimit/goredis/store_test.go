@@ -143,7 +143,7 @@ func open(t *testing.T, o *redis.Options) *Store {
 func small() *store.Batch {
 	return &store.Batch{
 		Sequence: "p:id:seq", Number: 7, SequenceTTL: time.Hour, WindowKey: "p:window", Window: time.Minute,
-		Writes: []store.Write{{Key: "p:a:1", Delta: 3, TTL: 2 * time.Minute}}, Reads: []string{"p:a:0"},
+		Writes: []store.Write{{Key: "p:a:1", Delta: 3}}, TTL: 2 * time.Minute, Reads: []string{"p:a:0"},
 	}
 }
 

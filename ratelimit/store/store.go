@@ -65,6 +65,11 @@ type Batch struct {
 	// Window is this limiter's window, in whole milliseconds.
 	Window time.Duration
 
+	// TTL is how long a counter lives that this batch creates, and Spread how much
+	// longer at most, so that those created together do not expire together: see
+	// [Batch.Lifetime]. TTL is whole milliseconds, at least 1 s.
+	TTL, Spread time.Duration
+
 	// Writes are the counters to add to. No key occurs twice in a batch, in
 	// Writes and Reads together.
 	Writes []Write
@@ -75,8 +80,23 @@ type Batch struct {
 // A Write adds to one counter.
 type Write struct {
 	Key   string
-	Delta uint64        // 1 … MaxUnits
-	TTL   time.Duration // given to a counter that this write creates; whole milliseconds, ≥ 1 s
+	Delta uint64 // 1 … MaxUnits
+}
+
+// spreads is into how many steps Spread is divided.
+const spreads = 64
+
+// Lifetime is how long the counter lives that write i creates, counted from 0: TTL
+// and a part of Spread that differs from write to write and from batch to batch,
+// ((Number + i) mod 64) / 64 of it, in whole milliseconds.
+func (b *Batch) Lifetime(i int) time.Duration {
+	return b.TTL + b.SpreadStep()*time.Duration((b.Number+uint64(i))%spreads)
+}
+
+// SpreadStep is the 64th of Spread by which neighbours in a batch differ, in whole
+// milliseconds.
+func (b *Batch) SpreadStep() time.Duration {
+	return (b.Spread / spreads).Truncate(time.Millisecond)
 }
 
 // A Reply answers a batch, its slices in the order of the batch's.

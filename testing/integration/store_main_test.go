@@ -76,12 +76,12 @@ func realServer(t *testing.T, args ...string) *redistest.Server {
 func storeBatch(prefix string, number uint64, writes []store.Write, reads ...string) *store.Batch {
 	return &store.Batch{
 		Sequence: prefix + ":id:seq", Number: number, SequenceTTL: time.Hour,
-		WindowKey: prefix + ":window", Window: time.Minute,
+		WindowKey: prefix + ":window", Window: time.Minute, TTL: 2 * time.Minute,
 		Writes: writes, Reads: reads,
 	}
 }
 
-// write is one write of the usual TTL.
+// write is one write.
 func write(key string, delta uint64) store.Write {
-	return store.Write{Key: key, Delta: delta, TTL: 2 * time.Minute}
+	return store.Write{Key: key, Delta: delta}
 }

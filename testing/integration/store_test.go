@@ -164,6 +164,8 @@ func (d *differential) draw(rt *rapid.T, counters []string, sequence string, num
 	if d.moves {
 		shortest = 1_005
 	}
+	b.TTL = time.Duration(rapid.SampledFrom([]int{shortest, shortest + 500, 120_005}).Draw(rt, "ttl")) * time.Millisecond
+	b.Spread = time.Duration(rapid.SampledFrom([]int{0, 64, 500, 6_000}).Draw(rt, "spread")) * time.Millisecond
 	order := make([]int, len(counters))
 	for i := range order {
 		order[i] = i
@@ -175,8 +177,7 @@ func (d *differential) draw(rt *rapid.T, counters []string, sequence string, num
 			b.Reads = append(b.Reads, key)
 		case 1, 2:
 			delta := rapid.SampledFrom([]uint64{1, 1, 1, 3, 1000, 1 << 40, store.MaxUnits - 1, store.MaxUnits}).Draw(rt, "delta")
-			ttl := time.Duration(rapid.SampledFrom([]int{shortest, shortest + 500, 120_005}).Draw(rt, "ttl")) * time.Millisecond
-			b.Writes = append(b.Writes, store.Write{Key: key, Delta: delta, TTL: ttl})
+			b.Writes = append(b.Writes, store.Write{Key: key, Delta: delta})
 		}
 	}
 	return b
