@@ -44,6 +44,7 @@ func commands() map[string]command {
 	return map[string]command{
 		defaultCommand: throughput,
 		"page":         page,
+		"accuracy":     accuracyRun,
 		"tick":         tickRun,
 	}
 }
