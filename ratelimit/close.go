@@ -141,20 +141,33 @@ func (p *partition) drain(ctx context.Context) {
 	}
 	defer p.endTurn()
 	for failures := 0; failures < closeAttempts && ctx.Err() == nil; {
-		before := p.queue.len()
+		before := p.backlog()
 		err := p.tick(ctx, rankIdle)
-		after := p.queue.len()
-		switch {
-		case err == nil && after == 0:
+		after := p.backlog()
+		if after == 0 {
 			return
-		case err == nil && after < before: // only refused units come back
+		}
+		if after < before { // only refused units come back
 			failures = 0
-			continue
+			if err == nil {
+				continue
+			}
 		}
 		if failures++; failures < closeAttempts && !p.l.driven() {
 			pause(ctx, firstBackoff<<(failures-1))
 		}
 	}
+}
+
+// backlog returns how many entities wait for a sync or for its answer.
+func (p *partition) backlog() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := p.queue.len()
+	if p.carrying {
+		n += len(p.batch.items)
+	}
+	return n
 }
 
 // pause lets d pass, or ctx end.

@@ -127,6 +127,24 @@ func TestCloseOutlastsAShortFailure(t *testing.T) {
 	w.conserves(n)
 }
 
+func TestOnlyFailuresInARowEndClose(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	n := w.node(func(c *Config) { c.MaxSyncKeysPerTick = 1 })
+	for i := range 4 {
+		n.check(fmt.Sprint("k", i), 1)
+	}
+	attempts := 0
+	n.link.hook(func(*store.Batch) error {
+		if attempts++; attempts%3 > 0 { // two of three
+			return errTimeout
+		}
+		return nil
+	}, nil)
+	n.ends(context.Background(), "eight failures, two in a row", nil)
+	w.conserves(n)
+}
+
 // Headway is what shortens the queue, whatever becomes of the units: a partition
 // is given up for failing, not for having much to do that delivers nothing.
 func TestCloseGoesOnWhileItMakesHeadway(t *testing.T) {

@@ -42,12 +42,18 @@ func TestTheScanCountsTiersByThePresentLevel(t *testing.T) {
 	if got, want := n.Stats().Tiers, ([tiers]int{1, 3, 2, 2}); got != want {
 		t.Errorf("tiers %v, want %v", got, want)
 	}
-	w.clock.Advance(30 * time.Second) // half the threshold leaks; 30 ticks
-	if got, want := n.Stats().Tiers, ([tiers]int{5, 2, 0, 1}); got != want {
+	n.check("late", 90)
+	n.sync()
+	n.sync()
+	if got, want := n.Stats().Tiers, ([tiers]int{1, 3, 2, 2}); got != want {
+		t.Errorf("between scans: tiers %v, want %v", got, want)
+	}
+	w.clock.Advance(30 * time.Second) // half the threshold leaks
+	if got, want := n.Stats().Tiers, ([tiers]int{5, 3, 0, 1}); got != want {
 		t.Errorf("half a window later: tiers %v, want %v", got, want)
 	}
 	w.clock.Advance(3 * time.Minute)
-	if got, want := n.Stats().Tiers, ([tiers]int{8}); got != want {
+	if got, want := n.Stats().Tiers, ([tiers]int{9}); got != want {
 		t.Errorf("three windows later: tiers %v, want %v", got, want)
 	}
 }
