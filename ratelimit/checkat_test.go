@@ -40,6 +40,7 @@ func TestCheckAtCountsInTheEpochOfTheTime(t *testing.T) {
 		{"at the Unix epoch", time.Unix(0, 0), 0, true},
 		{"at the zero time, which int64 nanoseconds do not reach", time.Time{}, 0, true},
 		{"at the earliest time they reach", time.Unix(0, math.MinInt64), 0, true},
+		{"2^64 ns ago, which int64 nanoseconds take for now", now.Add(math.MinInt64).Add(math.MinInt64), 0, true},
 		{"before all times", time.Unix(math.MinInt64, 0), 0, true},
 		{"a nanosecond ahead", now.Add(1), 0, false},
 		{"an epoch ahead", now.Add(time.Minute), 0, false},

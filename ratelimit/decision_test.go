@@ -130,7 +130,9 @@ func TestRetryAfterAndResetOfANodeAlone(t *testing.T) {
 	} {
 		w := newWorld(t)
 		n := w.node(nil, WithClock(still{w.clock}))
-		n.Check("k", c.first)
+		if got := n.Check("k", c.first).Reset(); got != 2*time.Minute {
+			t.Errorf("%s: reset in %v at the first contact, want 2m0s", c.name, got)
+		}
 		w.clock.Advance(c.after)
 		d := n.Check("k", c.units)
 		if d.RetryAfter() != c.retry {
@@ -195,7 +197,7 @@ type sceneStep struct {
 
 func drawScene(t *rapid.T) scene {
 	s := scene{
-		threshold: rapid.OneOf(rapid.Uint64Range(1, 10), rapid.Uint64Range(1, 1000), rapid.Just(uint64(1<<54))).Draw(t, "threshold"),
+		threshold: rapid.OneOf(rapid.Uint64Range(1, 10), rapid.Uint64Range(1, 1000), rapid.Uint64Range(1000, 10_000), rapid.Just(uint64(1<<54))).Draw(t, "threshold"),
 		counts:    rapid.Bool().Draw(t, "count limited"),
 	}
 	units := rapid.OneOf(rapid.Uint64Range(0, s.threshold+2), rapid.Uint64Range(0, 3*s.threshold), rapid.Uint64Range(0, 2))

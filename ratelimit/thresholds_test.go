@@ -80,8 +80,10 @@ func TestCheckCustomDecidesAsCheckDoes(t *testing.T) {
 			t.Fatalf("check %d: %v at level %v, want %v at %v", i, d.Verdict(), d.Level(), c.want, c.level)
 		}
 	}
-	if d := n.Check("k", 0); d.Level() != 9 || d.Threshold() != 10 || !d.Custom() {
-		t.Errorf("Check finds level %v of %d", d.Level(), d.Threshold())
+	for range 2 {
+		if d := n.Check("k", 0); d.Level() != 9 || d.Threshold() != 10 || !d.Custom() {
+			t.Errorf("Check finds level %v of %d, custom %v", d.Level(), d.Threshold(), d.Custom())
+		}
 	}
 }
 

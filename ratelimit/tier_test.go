@@ -4,6 +4,7 @@ package ratelimit
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"testing"
 	"time"
@@ -185,6 +186,26 @@ func TestPromotionIsImmediate(t *testing.T) {
 	w.clock.Advance(time.Second)
 	if got := n.reads(); got != 1 {
 		t.Fatalf("an entity that this request made Normal read %d counters at the next tick, want 1", got)
+	}
+}
+
+// An entity that waits for its sync moves ahead of the idle ones once it is hot.
+func TestPromotionMovesAnEntityAheadInTheQueue(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	n := w.node(func(c *Config) { c.MaxSyncKeysPerTick = 1 })
+	for _, key := range []string{"idle", "warm", "hot"} {
+		n.check(key, 1)
+	}
+	n.check("warm", 30)
+	n.check("hot", 85)
+	var order []string
+	for range 3 {
+		w.clock.Advance(time.Second)
+		order = append(order, entities(n.link.take()))
+	}
+	if got := fmt.Sprint(order); got != "[hot warm idle]" {
+		t.Errorf("one a tick, they were synced in the order %v, want the hottest first", got)
 	}
 }
 

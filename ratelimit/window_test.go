@@ -130,10 +130,11 @@ func drawModel(t *rapid.T) (m model, threshold uint64) {
 	}
 	m.window = rapid.OneOf(rapid.Just(minute), rapid.Int64Range(int64(100*time.Millisecond), int64(8760*time.Hour))).Draw(t, "window")
 	m.into = rapid.Int64Range(-m.window, m.window-1).Draw(t, "into")
-	m.elapsed = rapid.Int64Range(0, 3*m.window).Draw(t, "elapsed")
+	m.elapsed = rapid.OneOf(rapid.Int64Range(0, m.window/16), rapid.Int64Range(0, 3*m.window)).Draw(t, "elapsed")
 	m.fleet = [2]float64{units("fleet before"), units("fleet")}
 	m.local = [2]float64{units("pending before"), units("pending")}
 	m.estimate = rapid.Float64Range(0, m.fleet[0]+m.fleet[1]).Draw(t, "estimate")
+	m.others = proportionOf(rapid.Float32Range(0, 1000).Draw(t, "others"))
 	threshold = rapid.OneOf(
 		rapid.Uint64Range(0, 3), rapid.Uint64Range(0, 100), rapid.Uint64(), rapid.Just(uint64(math.MaxUint64)),
 	).Draw(t, "threshold")
