@@ -43,7 +43,7 @@ func (n *node) ends(ctx context.Context, row string, want *CloseError) {
 func TestCloseDeliversWhatIsLeft(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	n, _ := w.nodeOf(3, func(c *Config) { c.MaxSyncKeysPerTick, c.ChannelCapacity, c.LocalCacheMaxEntries = 6, 60, 150 })
+	n, links := w.nodeOf(3, func(c *Config) { c.MaxSyncKeysPerTick, c.ChannelCapacity, c.LocalCacheMaxEntries = 6, 60, 150 })
 	for i := range 200 {
 		n.check(fmt.Sprint("k", i), 1) // in the queue, turned away, evicted
 	}
@@ -52,6 +52,13 @@ func TestCloseDeliversWhatIsLeft(t *testing.T) {
 	n.ends(context.Background(), "healthy", nil)
 	if s := n.Stats(); s.Dropped != dropped || s.Delivered != 200-dropped.Overflow {
 		t.Errorf("%+v, want all delivered but the overflow before, %d", s, dropped.Overflow)
+	}
+	for i, l := range links {
+		for _, b := range l.take() {
+			if len(b.Reads) > 0 {
+				t.Errorf("partition %d: batch %d reads %q, which nobody will look at", i, b.Number, b.Reads)
+			}
+		}
 	}
 	w.conserves(n)
 }

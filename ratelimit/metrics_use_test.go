@@ -165,6 +165,13 @@ func TestDriftAndStalenessAreSampledOncePerEntityAndTick(t *testing.T) {
 	if got, want := n.exposed()[`estimate_drift_sum`], (40-(10-50.0/60+5))/100; got < want-1e-9 || got > want+1e-9 {
 		t.Errorf("drift %v, want %v", got, want)
 	}
+	// A sync that reads nothing measures nothing: it need not see both counters.
+	w.clock.Advance(5 * time.Second)
+	for range 2 {
+		n.check("a", 1)
+		n.sync()
+	}
+	n.exposes("a read, and a write alone", map[string]float64{`estimate_drift_count`: 2, `sync_staleness_ms_count`: 3})
 }
 
 func TestClockSkewIsTheStoresLead(t *testing.T) {

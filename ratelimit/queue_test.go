@@ -193,3 +193,22 @@ func TestAFullQueueOfAnOutageDrainsAfterIt(t *testing.T) {
 	}
 	w.conserves(n)
 }
+
+// When a batch is given up, an entity near its threshold asks again although the
+// queue is full of idle ones.
+func TestAPressedEntityOfAnAbandonedBatchFindsRoom(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	n := w.node(func(c *Config) { c.ChannelCapacity, c.TickInterval = 1, 15*time.Second })
+	n.check("hot", 250)
+	n.sync()
+	w.clock.Advance(7500 * time.Millisecond)
+	n.check("hot", 1) // limited; asks for a read
+	n.link.breaks(errUnreachable, nil)
+	n.syncFails()
+	w.clock.StepWall(2 * time.Minute)
+	n.check("idle", 1)
+	n.link.heals()
+	n.says("the next tick", "+1 idle0 ?hot-1 ?hot0 ?idle-1 ")
+	w.conserves(n)
+}
