@@ -173,6 +173,15 @@ func TestAnEstimateLeaks(t *testing.T) {
 	})
 }
 
+func TestAnEstimateWeighsThePreviousEpochAsOfTheSync(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	n := w.node(func(c *Config) { c.GlobalThreshold = 60 })
+	n.follow([]row{{0, 30, yes, 30}, {90 * time.Second, 0, yes, 0}})
+	w.clock.Advance(time.Second) // reads 30 units of the previous epoch, which weigh 29/60
+	n.follow([]row{{10 * time.Second, 0, yes, 14.5 - 10}})
+}
+
 // Without the bound an estimate of k thresholds, leaking one threshold per window,
 // would lock the key for k windows.
 func TestAnEstimateOfManyThresholdsDoesNotLockAKeyForManyWindows(t *testing.T) {
