@@ -31,7 +31,7 @@ func newHandler(lim *ratelimit.Limiter, next http.Handler) http.Handler {
 // A handler that refuses what is over the limit, and says when to come back.
 func Example() {
 	cfg := ratelimit.DefaultConfig()
-	cfg.GlobalThreshold = 3               // units per window and entity, of the whole fleet
+	cfg.GlobalThreshold = 1000            // units per window and entity, of the whole fleet
 	cfg.WindowInterval = time.Minute      // as by default
 	cfg.RedisURLs = []string{"memory://"} // in production "redis://host:6379", one or more
 	lim, err := ratelimit.New(cfg)
@@ -39,18 +39,18 @@ func Example() {
 		panic(err)
 	}
 	defer lim.Close(context.Background())
+	lim.Check("team_43", 5000) // a first contact passes, whatever it asks for
 
 	handler := newHandler(lim, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {}))
-	for range 4 {
+	for _, team := range []string{"team_42", "team_42", "team_43"} {
 		w := httptest.NewRecorder()
 		r := httptest.NewRequest("GET", "/", nil)
-		r.Header.Set("X-Team", "team_42")
+		r.Header.Set("X-Team", team)
 		handler.ServeHTTP(w, r)
-		fmt.Println(w.Code)
+		fmt.Println(team, w.Code)
 	}
 	// Output:
-	// 200
-	// 200
-	// 429
-	// 429
+	// team_42 200
+	// team_42 200
+	// team_43 429
 }
