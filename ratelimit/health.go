@@ -18,6 +18,10 @@ const (
 	lastBackoff  = 800 * time.Millisecond
 )
 
+// flapInterval is how often the log hears of an outage at most, so that a link that
+// comes and goes does not fill it. One that lasts is told when the interval is over.
+const flapInterval = time.Minute
+
 // noticeInterval is how often the log repeats that keys are poisoned or refused.
 const noticeInterval = 10 * time.Minute
 
@@ -32,6 +36,9 @@ type health struct {
 	deferred                   int    // entities that the last tick left for the next
 
 	up, tried   bool
+	announced   bool  // the log knows that it is down
+	outages     int   // since the log was told last
+	quietUntil  int64 // mono; when the log may hear of an outage again
 	lastSync    int64 // wall; 0 = never
 	downSince   int64 // mono
 	skew        time.Duration
@@ -73,14 +80,20 @@ func (p *partition) observeLocked(err error, sent, now reading) {
 			h.notBefore = sent.mono + int64(h.backoff)
 		}
 		if h.up || !h.tried {
-			h.downSince = now.mono
+			h.downSince, h.announced = now.mono, false
+			h.outages++
+		}
+		if !h.announced && now.mono >= h.quietUntil {
+			h.announced, h.quietUntil = true, now.mono+int64(flapInterval)
 			p.sayLocked(slog.LevelWarn, "ratelimit: partition is down; deciding on what this node knows",
-				slog.String("step", failure.Step), slog.String("cause", failure.Cause), slog.Any("error", failure.Err))
+				slog.String("step", failure.Step), slog.String("cause", failure.Cause), slog.Any("error", failure.Err),
+				slog.Int("outages", h.outages))
+			h.outages = 0
 		}
 		h.up, h.tried = false, true
 		return
 	}
-	if h.tried && !h.up {
+	if h.tried && !h.up && h.announced {
 		p.sayLocked(slog.LevelInfo, "ratelimit: partition is up again",
 			slog.Duration("after", time.Duration(elapsed(now.mono, h.downSince))))
 	}

@@ -203,7 +203,7 @@ func TestAnOutageLogsTwoLines(t *testing.T) {
 			w.clock.Advance(time.Second)
 		}
 		n.link.heals()
-		w.clock.Advance(3 * time.Second)
+		w.clock.Advance(time.Minute)
 		lines := strings.Split(strings.TrimSpace(n.log.String()), "\n")
 		if want := 2 * (round + 1); len(lines) != want {
 			t.Fatalf("after %d outages %d lines, want %d:\n%s", round+1, len(lines), want, n.log)
@@ -211,6 +211,36 @@ func TestAnOutageLogsTwoLines(t *testing.T) {
 		if last := lines[len(lines)-1]; !strings.Contains(last, "up again") || !strings.Contains(last, "after=") {
 			t.Errorf("the last line does not sum the outage up: %s", last)
 		}
+	}
+}
+
+// TestALinkThatComesAndGoesLogsOncePerMinute, and an outage that lasts is told even if
+// it began in silence.
+func TestALinkThatComesAndGoesLogsOncePerMinute(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	n := w.node(nil)
+	for second := range 600 {
+		if n.link.heals(); second%2 == 0 {
+			n.link.breaks(errUnreachable, nil)
+		}
+		n.check("k", 1)
+		w.clock.Advance(time.Second)
+	}
+	if lines := strings.Count(n.log.String(), "\n"); lines != 20 {
+		t.Errorf("%d lines in ten minutes of flapping, want a pair a minute:\n%s", lines, n.log)
+	}
+	if !strings.Contains(n.log.String(), "outages=30") {
+		t.Errorf("no line tells of the 30 outages of a minute:\n%s", n.log)
+	}
+	n.log.Reset()
+	n.link.breaks(errUnreachable, nil)
+	for range 120 {
+		n.check("k", 1)
+		w.clock.Advance(time.Second)
+	}
+	if lines := strings.Count(n.log.String(), "\n"); lines != 1 {
+		t.Errorf("two minutes down logged %d lines, want 1:\n%s", lines, n.log)
 	}
 }
 

@@ -181,13 +181,17 @@ type Error struct {
 	Step string
 	// Cause is a metric label: one of the Cause constants.
 	Cause string
-	// Err is what the transport or the server said, with secrets masked.
+	// Err is what the transport or the server said, with secrets masked; may be nil.
 	Err error
 }
 
 // Error returns the step, the cause and what was said.
 func (e *Error) Error() string {
-	return "store: " + e.Step + ": " + e.Cause + ": " + e.Err.Error()
+	text := "store: " + e.Step + ": " + e.Cause
+	if e.Err != nil {
+		text += ": " + e.Err.Error()
+	}
+	return text
 }
 
 // Unwrap returns Err.
