@@ -12,6 +12,7 @@ TOOL      = go run tools.go
 FUZZTIME    ?= 30s
 CI_FUZZTIME ?= 5s
 SEED        ?= 1
+SOAK        ?= 200s
 BENCH       ?= .
 
 # What docs/performance.md shows.
@@ -123,16 +124,21 @@ performance: ## measure all that docs/performance.md shows; wants a quiet machin
 	go run ./cmd/bench page
 
 .PHONY: integration
-integration: ## run the integration tests; fail if there is no real Redis
-	cd testing/integration && REQUIRE_REDIS=1 $(TEST) -count=1
+integration: ## run the integration tests but the fault suite; fail if there is no real Redis
+	cd testing/integration && REQUIRE_REDIS=1 $(TEST) -count=1 -skip '^TestFaults$$'
 
 .PHONY: integration-docker
 integration-docker: ## run the integration tests in containers; fail if there can be none
-	cd testing/integration && REQUIRE_DOCKER=1 $(TEST) -count=1
+	cd testing/integration && REQUIRE_DOCKER=1 $(TEST) -count=1 -skip '^TestFaults$$'
 
+# The tally comes last, in a line of its own.
 .PHONY: faults
-faults: ## run the fault suite with the seed SEED (1)
-	cd testing/integration && $(TEST) -count=1 -v -run '^TestFaults' -args -faults.seed=$(SEED)
+faults: ## run the fault suite with the seed SEED (1), its soak for SOAK (200s)
+	@mkdir -p bin; rm -f bin/faults.ok; cd testing/integration; \
+	{ REQUIRE_REDIS=1 $(TEST) -count=1 -timeout 30m -v -run '^TestFaults' \
+		-args -faults.seed=$(SEED) -faults.soak=$(SOAK) && touch ../../bin/faults.ok; } 2>&1 | \
+		tee ../../bin/faults.log | grep -v -e '^=== ' -e '^faults: '; \
+	grep '^faults: ' ../../bin/faults.log; test -e ../../bin/faults.ok
 
 # The docker tests take this image if it is there, else a public one; REDIS_IMAGE
 # names another.
@@ -155,6 +161,6 @@ modules: ## vet and test the modules below the root
 	done
 
 .PHONY: ci
-ci: lint generate-check test integration bench-smoke ## everything that must pass
+ci: lint generate-check test integration faults bench-smoke ## everything that must pass
 	$(MAKE) fuzz FUZZTIME=$(CI_FUZZTIME)
 	$(MAKE) modules
