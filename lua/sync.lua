@@ -12,7 +12,7 @@
 -- The sequence key holds the last number applied and, for each write of that
 -- batch that failed, " index:status". Setting it comes first and may raise: then
 -- nothing was applied. After it nothing may, or half a batch would be denied.
-local pcall, find, gsub = redis.pcall, string.find, string.gsub
+local pcall, type, find, gsub = redis.pcall, type, string.find, string.gsub
 local LIMIT, number, writes, time = 2 ^ 53, tonumber(ARGV[1]), tonumber(ARGV[7]), pcall('TIME')
 local reply = {number, 1, tonumber(time[1] or 0), tonumber(time[2] or 0), -1}
 
@@ -63,7 +63,7 @@ if reply[2] == 1 then
     local sum = pcall('INCRBY', key, delta)
     if type(sum) ~= 'number' then status = poisoned(sum.err) and 1 or 2
     elseif sum < 0 or sum >= LIMIT then status = 1
-    elseif sum == tonumber(delta) and
+    elseif sum - delta == 0 and -- a new key
       pcall('PEXPIRE', key, ARGV[5] + ARGV[6] * ((number + i - 1) % 64)) ~= 1 then status = 3 end
     if status == 1 then sum = -1 elseif status == 2 then sum = total(pcall('GET', key)) end
     if status ~= 0 then failures[#failures + 1] = i .. ':' .. status end
