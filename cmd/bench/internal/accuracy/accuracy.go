@@ -114,7 +114,7 @@ func (o *options) write(rows []row, stdout, stderr io.Writer) error {
 	return nil
 }
 
-// writeFile writes the rows to a file, whole or not at all visible as an error.
+// writeFile writes the rows to a file. An error leaves it in part.
 func writeFile(name string, rows []row, write func(io.Writer, []row) error) error {
 	f, err := os.Create(name)
 	if err != nil {

@@ -122,7 +122,7 @@ func worstOf(runs []row) row {
 // distance is how far a mean is from the threshold.
 func distance(mean float64) float64 { return max(mean-1, 1-mean) }
 
-// A fleet is a target that has nodes which can be cut off.
+// A fleetTarget is a target that counts what it asked of a store.
 type fleetTarget interface {
 	ratelimittest.Target
 	Requests() ratelimittest.Requests
