@@ -117,12 +117,12 @@ var configTable = config{
 			{
 				Name: "ChannelCapacity", Env: "CHANNEL_CAPACITY",
 				Type: "int", Default: "1_000_000", Min: 1, Max: 1_000_000_000,
-				Doc: "is how many entities may be queued for a sync, and how many evicted entities may wait for their units to be delivered. A live entity that is turned away waits for its next request or the scan; beyond the bound the oldest evicted units are dropped as overflow.",
+				Doc: "is how many entities may be queued for a sync, and how many evicted entities may wait for their units to be delivered. A live entity that is turned away waits for its next request or the scan; beyond the bound the oldest evicted units are dropped as overflow. Partitions share it evenly.",
 			},
 			{
 				Name: "MaxSyncKeysPerTick", Env: "MAX_SYNC_KEYS_PER_TICK",
 				Type: "int", Default: "20_000", Min: 1, Max: 10_000_000,
-				Doc: "is how many entities one tick syncs; the rest is deferred to the next one, entities with pressure first.",
+				Doc: "is how many entities one tick syncs; the rest is deferred to the next one, entities with pressure first. Partitions share it evenly.",
 			},
 			{
 				Name: "MaxKeysPerScript", Env: "MAX_KEYS_PER_SCRIPT",

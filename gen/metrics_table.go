@@ -72,7 +72,7 @@ var metricsTable = metricTable{
 		{
 			Name: "batch_retries_total", Field: "batchRetries", Kind: "counter", Form: partition, Unit: "attempts",
 			Labels: []label{perPartition},
-			Help:   "Batches sent again because an attempt got no valid reply.",
+			Help:   "Attempts at a batch that an earlier attempt may have applied; refusals and missing connections alone make none.",
 		},
 		{
 			Name: "error_total", Field: "errorTotal", Kind: "counter", Form: failures, Unit: "attempts",

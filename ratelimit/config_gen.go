@@ -149,12 +149,14 @@ type Config struct {
 	// many evicted entities may wait for their units to be delivered. A live
 	// entity that is turned away waits for its next request or the scan;
 	// beyond the bound the oldest evicted units are dropped as overflow.
+	// Partitions share it evenly.
 	//
 	// Default 1000000; accepted 1 … 1000000000; variable CHANNEL_CAPACITY.
 	ChannelCapacity int `env:"CHANNEL_CAPACITY"`
 
 	// MaxSyncKeysPerTick is how many entities one tick syncs; the rest is
-	// deferred to the next one, entities with pressure first.
+	// deferred to the next one, entities with pressure first. Partitions
+	// share it evenly.
 	//
 	// Default 20000; accepted 1 … 10000000; variable MAX_SYNC_KEYS_PER_TICK.
 	MaxSyncKeysPerTick int `env:"MAX_SYNC_KEYS_PER_TICK"`

@@ -57,8 +57,9 @@ type limiterMetrics struct {
 	// acknowledged batches.
 	recordsWrite []*metrics.Counter // by partition
 	recordsRead  []*metrics.Counter // by partition
-	// batch_retries_total (attempts). Batches sent again because an attempt
-	// got no valid reply.
+	// batch_retries_total (attempts). Attempts at a batch that an earlier
+	// attempt may have applied; refusals and missing connections alone make
+	// none.
 	batchRetries []*metrics.Counter // by partition
 	// error_total (attempts). Attempts at a batch that failed, by where and
 	// why. A time series appears with its first failure.
