@@ -83,7 +83,8 @@ func WithMetricsSet(set *metrics.Set) Option {
 	}
 }
 
-// WithResolver has r asked for the threshold of keys without an exact override.
+// WithResolver has r asked for the threshold of keys without an exact override. nil
+// is none.
 func WithResolver(r Resolver) Option {
 	return func(o *options) { o.resolver = r }
 }
@@ -97,8 +98,9 @@ func WithTLS(cfg *tls.Config) Option {
 
 // A Pool is a partition on a Redis that the caller connects to.
 type Pool struct {
-	// Name decides which keys the partition owns; it must be the same on every
-	// node, and different from the other partitions'.
+	// Name decides which keys the partition owns, and is its label in metrics and
+	// logs. It must be the same on every node, and different from the other
+	// partitions'.
 	Name string
 	// Pool makes the connections. It must bound dialling, reading and writing by
 	// timeouts: a hung server holds the partition's tick for as long as they allow.
@@ -109,7 +111,9 @@ type Pool struct {
 	HashTag string
 }
 
-// WithPools makes one partition of each pool; Config.RedisURLs is then not used.
+// WithPools makes one partition of each pool; Config.RedisURLs is then not used, and
+// how long a write to the socket may take is the pool's matter. With
+// [WithPartitions] it is an error of New. No pools change nothing.
 func WithPools(pools ...Pool) Option {
 	return func(o *options) { o.pools = append([]Pool(nil), pools...) }
 }
@@ -122,7 +126,8 @@ type Partition struct {
 }
 
 // WithPartitions gives the limiter its partitions; Config.RedisURLs is then not
-// used.
+// used. With [WithPools] it is an error of New, as is a partition without a Store.
+// No partitions change nothing.
 func WithPartitions(partitions ...Partition) Option {
 	return func(o *options) { o.partitions = append([]Partition(nil), partitions...) }
 }

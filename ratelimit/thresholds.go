@@ -9,7 +9,8 @@ import (
 )
 
 // A Resolver answers for keys without an exact override, for example by what
-// stands before the first colon; ok is false for keys that it does not know. It is
+// stands before the first colon: a threshold in units per window, 0 to block the
+// entity; ok is false for keys that it does not know. It is
 // called on every check of such a key, from the goroutine that checks and outside
 // all locks, so it should be quick, and must be safe for concurrent use.
 type Resolver func(key string) (threshold uint64, ok bool)

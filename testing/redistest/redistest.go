@@ -201,7 +201,7 @@ func (s *Server) Conn() redis.Conn {
 func (s *Server) Kill() { s.must("kill", s.kill()) }
 
 // Pause lets the server hang: connections are accepted and nothing is answered.
-// An embedded server cannot; see Supports.
+// An embedded server cannot; see CanPause.
 func (s *Server) Pause() { s.must("pause", s.pause()) }
 
 // Resume ends Pause; what was sent meanwhile is answered.
