@@ -1,8 +1,9 @@
-// Command http is an HTTP API whose clients may each make ten requests a minute.
+// Command http is an HTTP API whose clients may each make nine requests a minute:
+// the threshold is ten, and the request that reaches it is limited.
 //
 //	go run ./docs/examples/http
 //
-// Then ask it, more than nine times:
+// Then ask it ten times:
 //
 //	curl -i -H 'X-Api-Key: k1' http://127.0.0.1:8080/hello
 //
