@@ -184,6 +184,12 @@ func (b *backend) do(t testing.TB, command string, args ...any) any {
 // keys it meets.
 func (f *fleet) start(name string) *member {
 	f.Helper()
+	return f.startOn(name, 0)
+}
+
+// startOn is start with the partitions from one on alone.
+func (f *fleet) startOn(name string, first int) *member {
+	f.Helper()
 	m := &member{
 		fleet: f, name: name, clock: &nodeClock{elastic: f.clock}, counted: map[string]uint64{},
 	}
@@ -195,7 +201,7 @@ func (f *fleet) start(name string) *member {
 		cfg.LocalCacheMaxEntries = max(1, len(f.keys)/4)
 	}
 	var partitions []ratelimit.Partition
-	for i := range f.servers {
+	for i := first; i < len(f.servers); i++ {
 		inner := f.open(i)
 		w := newWitness(inner, f.clock.mono.Load)
 		m.stores, m.witnesses = append(m.stores, inner), append(m.witnesses, w)

@@ -8,11 +8,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/VictoriaMetrics/metrics"
 	"github.com/gomodule/redigo/redis"
 	"pgregory.net/rapid"
 
+	"github.com/hanzoai/limiters/internal/redisstore"
+	"github.com/hanzoai/limiters/internal/redisurl"
 	"github.com/hanzoai/limiters/ratelimit"
 	"github.com/hanzoai/limiters/testing/redistest"
 )
@@ -92,17 +95,37 @@ func counts(t *testing.T, conn redis.Conn) string {
 }
 
 // FuzzStoresAgree holds the memory store and the script to each other, on
-// timelines that the fuzzer chooses.
+// timelines that the fuzzer chooses. All are run on one server, one after the other
+// in its time: a server for each would use up the machine's ports.
 func FuzzStoresAgree(f *testing.F) {
 	f.Add([]byte("a timeline"))
+	s := redistest.Start(f, redistest.Only(redistest.Embedded), redistest.Frozen())
+	target, err := redisurl.Parse(s.URL())
+	if err != nil {
+		f.Fatal(err)
+	}
+	r := redisstore.Open(target, redisstore.Options{Timeouts: patient})
+	f.Cleanup(func() { _ = r.Close() })
+	script := &lateServer{server: server{redis: s, store: r, conn: s.Conn()}, now: embeddedStart}
 	f.Fuzz(func(t *testing.T, choices []byte) {
 		rapid.MakeFuzz(func(rt *rapid.T) {
-			s := redistest.Start(t, redistest.Only(redistest.Embedded), redistest.Frozen())
+			script.do("FLUSHALL")
 			d := &differential{
-				twin: newMemory(embeddedStart), script: newServer(t, s), prefix: "p", moves: true,
+				twin: newMemory(script.now), script: script, prefix: "p", moves: true,
 				texts: []string{"x", "", "-1", "0", "5", "9007199254740991", "9007199254740992", "9223372036854775807", "1.5", foreign},
 			}
 			d.run(rt)
 		})(t, choices)
 	})
+}
+
+// A lateServer is a server that knows what time it is there.
+type lateServer struct {
+	server
+	now time.Time
+}
+
+func (s *lateServer) advance(d time.Duration) {
+	s.server.advance(d)
+	s.now = s.now.Add(d)
 }
