@@ -13,8 +13,8 @@ import (
 
 // An Item is one entity and what it is asked for.
 type Item struct {
-	Key   string
-	Units uint64
+	Key   string // the empty one is a key like any other
+	Units uint64 // taken as at most 2^53 − 1; 0 only looks
 }
 
 // Decisions are the answers to the items of one [Limiter.CheckAll], in their order.

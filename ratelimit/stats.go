@@ -10,17 +10,17 @@ type Stats struct {
 	Allowed, Limited uint64 // decisions; in a dry run what enforcement would have said
 
 	// Counted = Delivered + Undelivered + all of Dropped, in units.
-	Counted     uint64 // recorded for the fleet
-	Delivered   uint64 // acknowledged by a store
-	Undelivered uint64 // unsent or in flight
-	Dropped     Dropped
+	Counted     uint64  // recorded for the fleet
+	Delivered   uint64  // acknowledged by a store
+	Undelivered uint64  // unsent or in flight
+	Dropped     Dropped // given up
 
-	Entities   int        // in the local table
-	Tiers      [tiers]int // entities by [Tier], counted at the last scan
-	Overrides  int        // in force
-	Queued     int        // entities that wait for a sync
-	Deferred   int        // those of them that the last tick had to leave
-	Partitions []PartitionStats
+	Entities   int              // in the local table
+	Tiers      [tiers]int       // entities by [Tier], four of them, counted at the last scan
+	Overrides  int              // in force
+	Queued     int              // entities that wait for a sync
+	Deferred   int              // those of them that the last tick had to leave
+	Partitions []PartitionStats // in the order in which New was given them
 }
 
 // Dropped counts units given up, by cause.
@@ -37,8 +37,8 @@ func (d Dropped) Total() uint64 { return d.Stale + d.Poisoned + d.Overflow + d.C
 
 // PartitionStats is how one partition fares.
 type PartitionStats struct {
-	Name       string
-	Up         bool          // the last attempt was answered
+	Name       string        // as metrics show it
+	Up         bool          // the last attempt was answered; false before the first one
 	LastSync   time.Time     // of the last answer; zero if there was none
 	Queued     int           // entities that wait for a sync
 	InFlight   uint64        // units of the batch without an answer

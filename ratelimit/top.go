@@ -37,7 +37,7 @@ type EntityStats struct {
 	Basis     Basis         // BasisFleet or BasisLocal
 	Synced    bool          // there was a sync
 	SyncAge   time.Duration // since the last one
-	Partition string
+	Partition string        // its name
 }
 
 // TopByPressure returns the n entities of the highest pressure, the highest first,
