@@ -12,8 +12,8 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 
+	"github.com/hanzoai/limiters/internal/redisstore"
 	"github.com/hanzoai/limiters/internal/redisurl"
-	"github.com/hanzoai/limiters/lua"
 	"github.com/hanzoai/limiters/ratelimit"
 )
 
@@ -49,17 +49,20 @@ func (s *servers) kind() string { return "redis" }
 
 func (s *servers) partitions() int { return len(s.targets) }
 
-// options gives a node connections of its own, whose bytes are counted.
+// options gives a node connections of its own, made as the library makes them when it
+// is given URLs, whose bytes are counted.
 func (s *servers) options(config ratelimit.Config) ([]ratelimit.Option, error) {
+	options := redisstore.Options{
+		Timeouts: redisstore.Timeouts{
+			Connect: config.ConnectTimeout,
+			Reply:   max(config.GlobalReadTimeout, config.GlobalWriteTimeout),
+			Write:   config.GlobalWriteTimeout,
+		},
+		Dial: s.meter.dial,
+	}
 	pools := make([]ratelimit.Pool, len(s.targets))
 	for i, target := range s.targets {
-		pools[i] = ratelimit.Pool{Name: target.Name, Pool: &redis.Pool{
-			MaxIdle:   2,
-			MaxActive: 2,
-			DialContext: func(ctx context.Context) (redis.Conn, error) {
-				return s.dialNode(ctx, target, config)
-			},
-		}}
+		pools[i] = ratelimit.Pool{Name: target.Name, Pool: redisstore.NewPool(target, options)}
 		s.pools = append(s.pools, pools[i].Pool)
 	}
 	return []ratelimit.Option{ratelimit.WithPools(pools...)}, nil
@@ -151,45 +154,24 @@ func (s *servers) each(do func(conn redis.Conn) error) error {
 func (s *servers) connect(target redisurl.Target) (redis.Conn, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
 	defer cancel()
-	conn, err := dial(ctx, target, new(net.Dialer).DialContext, readTimeout, readTimeout, readTimeout)
+	conn, err := dial(ctx, target, new(net.Dialer).DialContext)
 	if err != nil {
 		return nil, fmt.Errorf("%v: %w", target, err)
 	}
 	return conn, nil
 }
 
-// dial connects to a server and logs in. Dialling, each reply and each request are
-// bounded by timeouts.
-func dial(ctx context.Context, target redisurl.Target, connect dialFunc, connecting, reply, request time.Duration) (redis.Conn, error) {
+// dial connects to a server and logs in, as redigo does by itself. Everything is
+// bounded by readTimeout.
+func dial(ctx context.Context, target redisurl.Target, connect func(ctx context.Context, network, address string) (net.Conn, error)) (redis.Conn, error) {
 	return redis.DialContext(ctx, target.Network, target.Address,
 		redis.DialContextFunc(connect),
 		redis.DialUseTLS(target.TLS),
-		redis.DialTLSHandshakeTimeout(connecting),
+		redis.DialTLSHandshakeTimeout(readTimeout),
 		redis.DialUsername(target.User),
 		redis.DialPassword(target.Password),
 		redis.DialDatabase(target.DB),
-		redis.DialReadTimeout(reply),
-		redis.DialWriteTimeout(request),
+		redis.DialReadTimeout(readTimeout),
+		redis.DialWriteTimeout(readTimeout),
 	)
-}
-
-// A dialFunc makes the transport of a connection.
-type dialFunc func(ctx context.Context, network, address string) (net.Conn, error)
-
-// dialNode connects as the library does when it is given URLs, the loading of the
-// script included, and counts the bytes.
-func (s *servers) dialNode(ctx context.Context, target redisurl.Target, config ratelimit.Config) (redis.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, config.ConnectTimeout)
-	defer cancel()
-	reply := max(config.GlobalReadTimeout, config.GlobalWriteTimeout)
-	conn, err := dial(ctx, target, s.meter.dial, config.ConnectTimeout, reply, config.GlobalWriteTimeout)
-	if err != nil {
-		return nil, err
-	}
-	// A server that refuses is sent the script with the first batch.
-	if _, err := conn.Do("SCRIPT", "LOAD", lua.Source); err != nil && conn.Err() != nil {
-		conn.Close()
-		return nil, err
-	}
-	return conn, nil
 }

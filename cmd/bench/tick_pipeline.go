@@ -56,7 +56,7 @@ func newPipelined(o *tickOptions, target redisurl.Target, prefix string, names [
 		now: start, entities: make([]pipelinedEntity, len(names)),
 	}
 	var err error
-	p.conn, err = dial(context.Background(), target, p.meter.dial, patience, readTimeout, readTimeout)
+	p.conn, err = dial(context.Background(), target, p.meter.dial)
 	return p, err
 }
 

@@ -33,6 +33,8 @@ type Options struct {
 	// TLS is cloned for every connection of a rediss:// target; nil is Go's
 	// defaults. A ServerName that is empty becomes the target's host.
 	TLS *tls.Config
+	// Dial makes the transport beneath TLS; nil is net.Dialer's DialContext.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // withDefaults fills in what is not set.
@@ -90,7 +92,11 @@ func (d *dialer) dial(ctx context.Context) (redis.Conn, error) {
 
 // dialSocket makes the transport.
 func (d *dialer) dialSocket(ctx context.Context) (net.Conn, error) {
-	socket, err := new(net.Dialer).DialContext(ctx, d.target.Network, d.target.Address)
+	dial := d.options.Dial
+	if dial == nil {
+		dial = new(net.Dialer).DialContext
+	}
+	socket, err := dial(ctx, d.target.Network, d.target.Address)
 	if err != nil || !d.target.TLS {
 		return socket, err
 	}
