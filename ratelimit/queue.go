@@ -79,13 +79,10 @@ func (q *queue) pop(taken []*entry, limit int, quota *quota) []*entry {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for r := int(ranks) - 1; r >= 0; r-- {
-		for ; limit > 0 && quota[r] > 0 && q.waiting[r].len > 0; limit-- {
-			quota[r]--
-			e := q.waiting[r].front
-			q.waiting[r].remove(e)
-			e.inQueue = false
-			taken = append(taken, e)
-		}
+		n := min(limit, quota[r], q.waiting[r].len)
+		limit -= n
+		quota[r] -= n
+		taken = q.waiting[r].popFront(taken, n)
 	}
 	return taken
 }
@@ -159,6 +156,25 @@ func (l *queueList) pushBack(e *entry) {
 	}
 	l.back = e
 	l.len++
+}
+
+// popFront takes the n entries at the front off the list and appends them to taken.
+// It touches each once, for most are not in the cache.
+func (l *queueList) popFront(taken []*entry, n int) []*entry {
+	e := l.front
+	for range n {
+		next := e.queueNext
+		e.queuePrev, e.queueNext, e.inQueue = nil, nil, false
+		taken = append(taken, e)
+		e = next
+	}
+	if l.front = e; e == nil {
+		l.back = nil
+	} else {
+		e.queuePrev = nil
+	}
+	l.len -= n
+	return taken
 }
 
 func (l *queueList) remove(e *entry) {
