@@ -93,8 +93,8 @@ scale: ## test the bounds at their whole size: minutes, and a gigabyte of memory
 	go test -run '^TestScale' -count=1 -timeout 30m -v ./ratelimit -args -scale.full
 
 .PHONY: accuracy
-accuracy: ## measure what a fleet admits beside what it should
-	go run ./cmd/bench accuracy
+accuracy: ## measure what a fleet admits beside what it should, and write docs/accuracy.md
+	go run ./cmd/bench accuracy -page docs/accuracy.md -svg docs/accuracy.svg
 
 .PHONY: profile
 profile: ## profile the benchmarks BENCH (all) of a decision into bin/
@@ -162,5 +162,6 @@ modules: ## vet and test the modules below the root
 
 .PHONY: ci
 ci: lint generate-check test integration faults bench-smoke ## everything that must pass
+	go test -count=1 ./cmd/bench/internal/accuracy # all scenarios; the race detector leaves most out
 	$(MAKE) fuzz FUZZTIME=$(CI_FUZZTIME)
 	$(MAKE) modules
