@@ -145,9 +145,10 @@ func (m *member) audit(sum *tally, s *scenario) account {
 	if st.Counted != counted {
 		t.Errorf("%s: callers counted %d, Stats says %d", m.name, counted, st.Counted)
 	}
-	if st.Counted != st.Delivered+st.Undelivered+st.Dropped.Total() {
-		sum.lost += st.Counted - st.Delivered - st.Undelivered - st.Dropped.Total()
-		t.Errorf("LOST: %s: counted is not delivered + undelivered + dropped: %+v", m.name, st)
+	// Every node is closed by now: what is neither delivered nor dropped is nowhere.
+	if gone := st.Counted - st.Delivered - st.Dropped.Total(); gone != 0 {
+		sum.lost += gone
+		t.Errorf("LOST: %s: counted is not delivered + dropped: %+v", m.name, st)
 	}
 	// A reply after Close is none to the limiter: late units are among the unknown.
 	late := toldAcked - st.Delivered
