@@ -45,7 +45,7 @@ type fleet struct {
 	servers []*backend // one of each partition
 	keys    []string
 	cfg     ratelimit.Config
-	unknown bool // as the scenario's
+	unknown bool                                  // as the scenario's
 	open    func(partition int) *redisstore.Store // makes a node's store
 
 	offset func(node int) time.Duration // of a node's clock; nil: none
