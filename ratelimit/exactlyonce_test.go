@@ -255,6 +255,40 @@ func TestAnOrphanIsUnknown(t *testing.T) {
 	}
 }
 
+// A service is silent for so long that its sequence key expires, and whoever stands
+// between drops the idle connection: the first attempt at the next batch ends
+// without an answer, and its retry finds no sequence key. Nothing is lost.
+func TestASequenceKeyThatExpiredInSilenceCostsNothing(t *testing.T) {
+	t.Parallel()
+	for name, pass := range map[string]func(*world, time.Duration){
+		"time passes":         func(w *world, d time.Duration) { w.clock.Advance(d) },
+		"the machine sleeps":  func(w *world, d time.Duration) { w.clock.StepWall(d) },
+		"the wall steps back": func(w *world, d time.Duration) { w.mem.FlushAll(); w.clock.StepWall(-d) },
+	} {
+		for _, failure := range []struct{ before, after error }{{before: errEOF}, {after: errEOF}, {before: errTimeout}, {after: errTimeout}} {
+			w := newWorld(t)
+			n := w.node(nil)
+			n.check("a", 1)
+			n.sync()
+			pass(w, 2*time.Hour)
+			n.check("a", 4)
+			n.link.breaks(failure.before, failure.after)
+			n.syncFails()
+			n.link.heals()
+			n.sync()
+			if d := n.Stats().Dropped; d != (Dropped{}) {
+				t.Errorf("%s, %v: dropped %+v, want none", name, failure, d)
+			}
+			if got := w.total(n, "a", n.epochAt(0)); got != 4 {
+				t.Errorf("%s, %v: the store holds %d, want 4", name, failure, got)
+			}
+			for _, v := range w.violations(func(c counter) bool { return c.epoch != n.epochAt(0) }, n) {
+				t.Errorf("%s, %v: %s", name, failure, v)
+			}
+		}
+	}
+}
+
 func TestASequenceKeyThatIsNone(t *testing.T) {
 	t.Parallel()
 	for _, doubtful := range []bool{false, true} {

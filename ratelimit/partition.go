@@ -38,6 +38,7 @@ type partition struct {
 	settled  bool   // guarded by mu; Close has accounted for everything; replies are ignored
 	sequence string // guarded by mu
 	number   uint64 // guarded by mu; of the last batch under sequence
+	ackedAt  int64  // guarded by mu; mono; when a batch was acknowledged last
 	health   health // guarded by mu
 	lines    []line // guarded by mu; to be logged once it is free
 }
@@ -141,10 +142,26 @@ func (p *partition) encode() bool {
 		return false
 	}
 	b.finish()
+	if p.silentLocked(r) {
+		p.drawIdentityLocked()
+	}
 	p.number++
 	b.Sequence, b.Number = p.sequence, p.number
 	p.carrying = true
 	return true
+}
+
+// silentLocked reports whether so much time has passed since a batch was acknowledged,
+// on either clock, that the sequence key may expire under the next one: then a retry
+// of it could not tell whether it was applied, and would have to give it up. A batch
+// with number 1 under a new key can always be retried.
+func (p *partition) silentLocked(r reading) bool {
+	if p.number == 0 {
+		return false
+	}
+	silence := int64(p.batch.SequenceTTL / 2)
+	wall := p.health.lastSync
+	return elapsed(r.mono, p.ackedAt) >= silence || max(elapsed(r.wall, wall), elapsed(wall, r.wall)) >= silence
 }
 
 // speaksLocked reports whether an entry taken from the queue has something to say

@@ -25,7 +25,7 @@ func (p *partition) acknowledgeLocked(sent, now reading) {
 	p.carrying = false
 	p.health.writes += uint64(len(b.Writes))
 	p.health.reads += uint64(len(b.Reads))
-	p.health.lastSync = now.wall
+	p.health.lastSync, p.ackedAt = now.wall, now.mono
 }
 
 // settleItemLocked accounts for an item's units and learns its totals. It requires
