@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	"pgregory.net/rapid"
 )
@@ -111,6 +112,20 @@ func TestRepresentationsAreBounded(t *testing.T) {
 			t.Fatalf("a key of %d bytes is represented by %d, with a bound of %d", len(key), got, limit)
 		}
 	})
+}
+
+// An entity takes its key's bytes, not those of the text that the caller cut it from,
+// and a caller may use those bytes again.
+func TestAnEntityKeepsACopyOfItsKey(t *testing.T) {
+	t.Parallel()
+	n := newWorld(t).node(nil)
+	text := []byte(strings.Repeat("x", 1<<16))
+	n.Check(unsafe.String(&text[0], 8), 5)
+	n.CheckAll([]Item{{unsafe.String(&text[100], 9), 6}})
+	clear(text)
+	if a, b := n.Peek("xxxxxxxx").Level(), n.Peek("xxxxxxxxx").Level(); a != 5 || b != 6 {
+		t.Errorf("levels %v and %v, want 5 and 6", a, b)
+	}
 }
 
 func TestALongKeyIsLimitedLikeAnyOther(t *testing.T) {

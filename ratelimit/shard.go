@@ -3,7 +3,10 @@ package ratelimit
 // This file is a part of the table: the entries whose keys hash to it, their lock,
 // and the counts of the checks made there.
 
-import "sync"
+import (
+	"strings"
+	"sync"
+)
 
 // maxHits bounds an entry's credit with eviction: so many times it is passed over
 // without another look-up.
@@ -82,10 +85,11 @@ func (s *shard) findLocked(hash uint64, key string, r *reading) (e *entry, chang
 	return e, true
 }
 
-// createLocked adds an entry for a key that has none.
+// createLocked adds an entry for a key that has none. It copies the key, which may be
+// a part of a text much longer than what an entity may take.
 func (s *shard) createLocked(hash uint64, key string, r *reading) *entry {
 	e := &entry{
-		key: key, hash: hash, partition: s.table.owner(key), epoch: r.epoch,
+		key: strings.Clone(key), hash: hash, partition: s.table.owner(key), epoch: r.epoch,
 		usedAt: r.mono, wantRead: true,
 	}
 	s.entries.insert(e)
