@@ -112,7 +112,7 @@ func (e *entry) slotLocked(epoch int64) *slot {
 }
 
 // modelLocked makes m the entry's model as of a reading to whose epoch it has been
-// advanced.
+// advanced. A reading before the entry's epoch counts as its start.
 func (e *entry) modelLocked(m *model, r *reading, window int64) {
 	m.window, m.into = window, r.into
 	if e.epoch != r.epoch {
@@ -142,9 +142,9 @@ func (s *slot) acknowledgeLocked(units uint64) { s.pending -= min(units, s.pendi
 // unsentLocked reports whether the entry has units that no batch carries.
 func (e *entry) unsentLocked() bool { return e.slots[0].unsent|e.slots[1].unsent != 0 }
 
-// useLocked notes that a check found the entry.
+// useLocked notes that a check found the entry. Readings may come here out of order.
 func (e *entry) useLocked(r *reading) {
-	e.usedAt = r.mono
+	e.usedAt = max(e.usedAt, r.mono)
 	if e.hits < maxHits {
 		e.hits++
 	}

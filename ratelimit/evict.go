@@ -132,7 +132,7 @@ func (s *shard) releaseLocked(r *reading) {
 // limitedForLocked returns for how long the entity would be refused a single unit
 // if nothing else happened to it, in nanoseconds; 0 if it would not be refused.
 func (s *shard) limitedForLocked(e *entry, r *reading) int64 {
-	s.advanceLocked(e, r.epoch)
+	s.advanceLocked(e, r)
 	var m model
 	e.modelLocked(&m, r, s.table.window)
 	passes := func(wait int64) bool {

@@ -127,7 +127,7 @@ func (l *Limiter) Forget(key string) {
 	s := l.table.shardOf(hash)
 	s.mu.Lock()
 	if e := s.entries.find(hash, name); e != nil && e.place != aside {
-		s.advanceLocked(e, r.epoch)
+		s.advanceLocked(e, &r)
 		s.evictLocked(e, evictExplicit)
 	}
 	s.mu.Unlock()

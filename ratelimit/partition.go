@@ -174,7 +174,7 @@ func (p *partition) speaksLocked(s *shard, e *entry, r reading) (read, speaks bo
 	if e.place == gone {
 		return false, false
 	}
-	s.advanceLocked(e, r.epoch)
+	s.advanceLocked(e, &r)
 	unsent := e.unsentLocked()
 	if e.place == aside {
 		if !unsent && !e.inFlight {

@@ -18,7 +18,7 @@ func (p *partition) acknowledgeLocked(sent, now reading) {
 		s := p.l.table.shardOf(it.entry.hash)
 		s.mu.Lock()
 		it.entry.inFlight = false
-		s.advanceLocked(it.entry, now.epoch)
+		s.advanceLocked(it.entry, &now)
 		p.settleItemLocked(s, it, sent, now)
 		s.mu.Unlock()
 	}

@@ -48,7 +48,7 @@ func (s *shard) scan(r reading, counts *[tiers]int) (seen int) {
 		for e := s.lists[p].front; e != nil; e = next {
 			next = e.next
 			seen++
-			s.advanceLocked(e, r.epoch)
+			s.advanceLocked(e, &r)
 			if elapsed(r.mono, e.usedAt) >= s.table.idle {
 				s.evictLocked(e, evictExpired)
 				continue

@@ -66,7 +66,7 @@ func (s *shard) findLocked(hash uint64, key string, r *reading) (e *entry, chang
 		return nil, false
 	}
 	if e.epoch != r.epoch {
-		s.advanceLocked(e, r.epoch)
+		s.advanceLocked(e, r)
 	}
 	if e.place != aside {
 		if elapsed(r.mono, e.usedAt) < s.table.idle {
@@ -163,10 +163,15 @@ func (s *shard) queueLocked(e *entry, r rank) {
 	e.queued, e.rank = true, r
 }
 
-// advanceLocked brings the entry to an epoch and drops what became stale.
-func (s *shard) advanceLocked(e *entry, epoch int64) {
+// advanceLocked brings the entry to the epoch of a reading and drops what became
+// stale. A reading that was made before the entry's last check and took its time to
+// get here is not a clock that stepped back: it changes nothing.
+func (s *shard) advanceLocked(e *entry, r *reading) {
+	if r.epoch < e.epoch && r.mono < e.usedAt {
+		return
+	}
 	was := e.epoch
-	stale := e.advanceLocked(epoch)
+	stale := e.advanceLocked(r.epoch)
 	s.table.ledger.drop(e, was-1, stale[0], dropStale)
 	s.table.ledger.drop(e, was, stale[1], dropStale)
 }
