@@ -60,8 +60,9 @@ func (l *Limiter) CheckAll(items []Item) Decisions {
 		return nil
 	}
 	var few [8]demand
+	var again [8]repeat
 	decisions := make(Decisions, len(items))
-	demands := l.demandsOf(items, few[:0])
+	demands, repeats := l.demandsOf(items, few[:0], again[:0])
 
 	r := l.read()
 	lockAll(demands)
@@ -73,13 +74,9 @@ func (l *Limiter) CheckAll(items []Item) Decisions {
 		if dm.changed {
 			l.tidy(dm.full, dm.hash, dm.entry, &r)
 		}
-		if dm.merged {
-			for j := dm.item + 1; j < len(items); j++ {
-				if items[j].Key == items[dm.item].Key {
-					decisions[j] = decisions[dm.item]
-				}
-			}
-		}
+	}
+	for _, rep := range repeats {
+		decisions[rep.item] = decisions[rep.first]
 	}
 	if aged {
 		l.renewClock()
@@ -90,11 +87,10 @@ func (l *Limiter) CheckAll(items []Item) Decisions {
 // A demand is what one CheckAll asks of one key.
 type demand struct {
 	request
-	name   string // the representation of the key
-	hash   uint64 // of name
-	shard  *shard
-	item   int  // index of the first item of the key
-	merged bool // there are more
+	name  string // the representation of the key
+	hash  uint64 // of name
+	shard *shard
+	item  int // index of the first item of the key
 
 	entry   *entry // nil if the table holds none
 	open    bool   // the shard counts for the fleet
@@ -103,9 +99,13 @@ type demand struct {
 	full    bool // and the shard could not make room
 }
 
+// A repeat is an item whose key an earlier item has, by their indices.
+type repeat struct{ item, first int }
+
 // demandsOf appends one demand for each key to demands, in the order in which their
-// shards are locked. It asks the resolver.
-func (l *Limiter) demandsOf(items []Item, demands []demand) []demand {
+// shards are locked, and the items beyond the first of a key to repeats. It asks the
+// resolver.
+func (l *Limiter) demandsOf(items []Item, demands []demand, repeats []repeat) ([]demand, []repeat) {
 	for i, item := range items {
 		name := representation(item.Key, l.maxKeyBytes)
 		hash := l.table.hash(name)
@@ -123,13 +123,13 @@ func (l *Limiter) demandsOf(items []Item, demands []demand) []demand {
 	for _, dm := range demands {
 		if n := len(kept); n > 0 && kept[n-1].name == dm.name {
 			kept[n-1].units = min(kept[n-1].units+dm.units, store.MaxUnits)
-			kept[n-1].merged = true
+			repeats = append(repeats, repeat{item: dm.item, first: kept[n-1].item})
 			continue
 		}
 		dm.threshold, dm.custom = l.thresholds.resolve(overrides, items[dm.item].Key)
 		kept = append(kept, dm)
 	}
-	return kept
+	return kept, repeats
 }
 
 // lockAll locks the shards of the demands, each once, in the order of the table. No
