@@ -53,66 +53,67 @@ func (l *Limiter) TopByPressure(n int) (top []EntityStats, seen int) {
 		return nil, 0
 	}
 	r := l.read()
+	least := 0.0 // pressure that can still get among the n
 	for i := range l.table.shards {
-		found, looked := l.table.shards[i].pressed(r, n)
+		found, looked := l.table.shards[i].pressed(r, n, least)
 		seen += looked
 		if len(found) == 0 {
 			continue
 		}
 		top = append(top, found...)
 		slices.SortFunc(top, byPressure)
-		top = slices.Clip(top[:min(n, len(top))])
+		if len(top) >= n {
+			top = slices.Clip(top[:n])
+			least = top[n-1].Pressure
+		}
 	}
 	return top, seen
 }
 
-// byPressure orders the highest pressure first.
+// byPressure orders the highest pressure first, equals by key.
 func byPressure(a, b EntityStats) int {
-	if c := cmp.Compare(b.Pressure, a.Pressure); c != 0 {
-		return c
-	}
-	return cmp.Compare(a.Key, b.Key)
+	return orderByPressure(a.Pressure, b.Pressure, a.Key, b.Key)
 }
 
-// pressed returns up to n of the shard's entities, those of the highest pressure,
-// in no order, and how many it looked at. It looks at the shard's lists from the
-// newest entry on, those that were found limited first.
-func (s *shard) pressed(r reading, n int) (found []EntityStats, seen int) {
+func orderByPressure(a, b float64, keyA, keyB string) int {
+	if c := cmp.Compare(b, a); c != 0 {
+		return c
+	}
+	return cmp.Compare(keyA, keyB)
+}
+
+// A candidate is an entry that may be among those of the highest pressure.
+type candidate struct {
+	entry           *entry
+	level, pressure float64
+}
+
+// pressed returns up to n of the shard's entities, those of the highest pressure, if
+// it is least or above, and how many it looked at. It looks at the shard's lists from
+// the newest entry on, those that were found limited first.
+func (s *shard) pressed(r reading, n int, least float64) (found []EntityStats, seen int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	lowest := 0 // index of the entity in found that goes next
+	var candidates []candidate
 	for p := len(s.lists) - 1; p >= 0; p-- {
 		for e := s.lists[p].back; e != nil && seen < topSlice; e = e.prev {
 			seen++
 			level := s.levelLocked(e, r)
-			if !(level > 0) {
-				continue
-			}
-			switch pressure := pressureOf(level, e.threshold); {
-			case len(found) < n:
-				found = append(found, s.statsLocked(e, r, level))
-			case pressure > found[lowest].Pressure ||
-				pressure == found[lowest].Pressure && e.key < found[lowest].Key:
-				found[lowest] = s.statsLocked(e, r, level)
-			default:
-				continue
-			}
-			if len(found) == n {
-				lowest = last(found)
+			if pressure := pressureOf(level, e.threshold); level > 0 && pressure >= least {
+				candidates = append(candidates, candidate{e, level, pressure})
 			}
 		}
+	}
+	if len(candidates) > n {
+		slices.SortFunc(candidates, func(a, b candidate) int {
+			return orderByPressure(a.pressure, b.pressure, a.entry.key, b.entry.key)
+		})
+		candidates = candidates[:n]
+	}
+	for _, c := range candidates {
+		found = append(found, s.statsLocked(c.entry, r, c.level))
 	}
 	return found, seen
-}
-
-// last returns the index of the one that comes last in the order of [byPressure].
-func last(found []EntityStats) (index int) {
-	for i := range found {
-		if byPressure(found[i], found[index]) > 0 {
-			index = i
-		}
-	}
-	return index
 }
 
 // levelLocked is the entity's level at a reading. Other than a check, it leaves the
