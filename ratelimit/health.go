@@ -75,6 +75,9 @@ func (p *partition) observeLocked(err error, sent, now reading) {
 	if err != nil {
 		failure := asStoreError(err)
 		m.errorTotal(failure.Step, failure.Cause, p.index).Inc()
+		if failure.Cause == store.CauseCanceled {
+			return // a caller's context ended, which tells nothing of the partition
+		}
 		if failure.Fate == store.NotSent {
 			h.backoff = min(max(2*h.backoff, firstBackoff), lastBackoff)
 			h.notBefore = sent.mono + int64(h.backoff)

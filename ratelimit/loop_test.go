@@ -143,6 +143,29 @@ func TestSyncSaysWhichPartitionFailed(t *testing.T) {
 	w.conserves(n)
 }
 
+// A caller who gives up in the middle says nothing about the partition either.
+func TestSyncGivenUpInTheMiddleLeavesThePartitionUp(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	n := w.node(func(c *Config) { c.MaxKeysPerScript = 1 })
+	n.check("a", 1)
+	n.check("b", 2)
+	ctx, giveUp := context.WithCancel(context.Background())
+	n.link.hook(nil, func(*store.Reply) error { giveUp(); return nil })
+	if err := n.Sync(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("Sync = %v, want %v", err, context.Canceled)
+	}
+	if p := n.Stats().Partitions[0]; !p.Up || n.log.Len() > 0 {
+		t.Errorf("partition %+v, log %q; want it up, and nothing said", p, n.log)
+	}
+	n.link.heals()
+	w.clock.Advance(time.Second) // and it does not wait for anything
+	if got := n.Stats(); got.Delivered != 3 {
+		t.Errorf("%d units delivered, want 3", got.Delivered)
+	}
+	w.conserves(n)
+}
+
 // Asked with a context that has ended, Sync tries nothing: a caller who has no time
 // says nothing about the partition.
 func TestSyncWithAnEndedContextTriesNothing(t *testing.T) {
