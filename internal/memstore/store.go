@@ -160,7 +160,7 @@ func (s *Store) skipLocked(batch *store.Batch, reply *store.Reply, failures []fa
 		reply.Writes[i] = store.WriteResult{Status: status, Total: s.table.total(batch.Writes[i].Key)}
 	}
 	for _, f := range failures {
-		if f.index < len(reply.Writes) {
+		if 0 <= f.index && f.index < len(reply.Writes) { // anybody may have written them
 			reply.Writes[f.index].Status = f.status
 		}
 	}

@@ -141,6 +141,18 @@ func TestSequenceKeyThatIsNone(t *testing.T) {
 	w.expect(batch(2, nil), store.Reply{Outcome: store.BadSequence, Window: store.Invalid})
 }
 
+// A list of failures that names writes the batch does not have is passed over, by
+// the script too.
+func TestFailuresOfOtherWritesAreIgnored(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.Set("seq", "2 0:1 2:3 900:2")
+	w.expect(retry(batch(2, add("a", 1, "b", 1))), store.Reply{
+		Outcome: store.Duplicate, Window: store.Invalid,
+		Writes: []store.WriteResult{{Status: store.Written}, {Status: store.Unexpiring}},
+	})
+}
+
 func TestFailuresAreRepeatedToADuplicate(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
