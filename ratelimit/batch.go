@@ -28,7 +28,7 @@ type item struct {
 	at    [2]int // index in Writes where there are units, else in Reads if read
 }
 
-// resetLocked empties the batch.
+// reset empties the batch.
 func (b *batch) reset() {
 	clear(b.items) // lets go of the entries
 	b.items = b.items[:0]

@@ -45,7 +45,7 @@ type partition struct {
 
 var (
 	errWrongReply    = errors.New("the reply does not have the batch's number and shape")
-	errSequenceTaken = errors.New("ratelimit: every sequence key drawn is in use by another")
+	errSequenceTaken = errors.New("every sequence key drawn is in use by another")
 )
 
 func newPartition(l *Limiter, index int, p Partition, limit int) *partition {

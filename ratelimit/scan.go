@@ -38,7 +38,7 @@ func (l *Limiter) scanStep(r reading) {
 }
 
 // scan walks one shard and returns how many entries it met. It goes along the
-// shard's lists rather than its map, for the sake of a stable order. Entries set
+// shard's lists rather than its index, for the sake of a stable order. Entries set
 // aside are not met: a queue never turns them away.
 func (s *shard) scan(r reading, counts *[tiers]int) (seen int) {
 	s.mu.Lock()
