@@ -16,7 +16,7 @@ type Stats struct {
 	Dropped     Dropped // given up
 
 	Entities   int              // in the local table
-	Tiers      [tiers]int       // entities by [Tier], four of them, counted at the last scan
+	Tiers      [4]int           // entities by [Tier], counted at the last scan
 	Overrides  int              // in force
 	Queued     int              // entities that wait for a sync
 	Deferred   int              // those of them that the last tick had to leave

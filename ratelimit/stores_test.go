@@ -38,20 +38,20 @@ func opened(t *testing.T, urls []string, opts ...Option) (l *Limiter, names []st
 
 func TestPartitionsFromURLs(t *testing.T) {
 	t.Parallel()
-	l, names, err := opened(t, []string{"redis://a.example:6380/2", "blue=rediss://user:secret@b.example", "memory://"})
+	l, names, err := opened(t, []string{"redis://a.example:6380/2", "blue=rediss://user:secret@b.example", "unix:///run/redis.sock"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"a.example:6380/2", "blue", "memory"}, names); diff != "" {
+	if diff := cmp.Diff([]string{"a.example:6380/2", "blue", "/run/redis.sock/0"}, names); diff != "" {
 		t.Errorf("names (-want +got):\n%s", diff)
 	}
-	for i, want := range []string{"*redisstore.Store", "*redisstore.Store", "*memstore.Store"} {
+	for i, want := range []string{"*redisstore.Store", "*redisstore.Store", "*redisstore.Store"} {
 		if got := fmt.Sprintf("%T", l.partitions[i].store); got != want {
 			t.Errorf("partition %d has a %s, want a %s", i, got, want)
 		}
 	}
-	if len(l.stores) != 2 {
-		t.Errorf("%d stores to close, want the two that hold connections", len(l.stores))
+	if len(l.stores) != 3 {
+		t.Errorf("%d stores to close, want the three that hold connections", len(l.stores))
 	}
 }
 

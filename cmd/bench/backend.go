@@ -3,8 +3,6 @@ package main
 // This file is where the fleet's counts are during a run.
 
 import (
-	"errors"
-
 	"github.com/hanzoai/limiters/internal/redisurl"
 	"github.com/hanzoai/limiters/ratelimit"
 )
@@ -36,20 +34,12 @@ func newBackend(config *ratelimit.Config) (backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	memory := 0
-	for _, target := range targets {
-		if target.Memory {
-			memory++
-		}
-	}
 	switch {
 	case len(targets) == 0:
 		return newEmbedded(config)
-	case memory == 0:
-		return newServers(targets)
-	case memory == len(targets):
-		return newMemory(memory), nil
+	case targets[0].Memory: // then all are
+		return newMemory(len(targets)), nil
 	default:
-		return nil, errors.New("some URLs are memory:// and some are servers: want one kind")
+		return newServers(targets)
 	}
 }

@@ -19,7 +19,7 @@ func TestTheURLsChooseTheBackend(t *testing.T) {
 		{nil, "embedded", 1, ""},
 		{[]string{"memory://"}, "memory", 1, ""},
 		{[]string{"a=memory://", "b=memory://"}, "memory", 2, ""},
-		{[]string{"memory://", "redis://127.0.0.1:1"}, "", 0, "want one kind"},
+		{[]string{"memory://", "redis://127.0.0.1:1"}, "", 0, "no server can stand beside it"},
 		{[]string{"redis://"}, "", 0, "no host"},
 	} {
 		config := ratelimit.DefaultConfig()

@@ -19,7 +19,8 @@ const accepted = "accepted: [name=] and redis://, rediss:// [user:password@]host
 
 // ParseList parses a list of elements, one partition each. Spaces around an
 // element are ignored, and so is an empty element. Two partitions of one name are
-// an error. All errors are reported, joined; then no target is returned.
+// an error, and so is memory:// beside servers: each process would count its share
+// of the keys alone. All errors are reported, joined; then no target is returned.
 func ParseList(elements []string) ([]Target, error) {
 	var targets []Target
 	var failed []error
@@ -41,6 +42,9 @@ func ParseList(elements []string) ([]Target, error) {
 		}
 		seen[target.Name] = i + 1
 		targets = append(targets, target)
+		if target.Memory != targets[0].Memory {
+			failed = append(failed, fmt.Errorf("element %d: %q: memory:// is for one process and no server can stand beside it", i+1, shown[i]))
+		}
 	}
 	if len(failed) > 0 {
 		return nil, errors.Join(failed...)

@@ -229,3 +229,24 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestMemoryStandsAlone(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		elements []string
+		want     string
+	}{
+		{[]string{"memory://", "b=memory://"}, ""},
+		{[]string{"redis://a", "memory://"}, `element 2: "memory://": memory:// is for one process and no server can stand beside it`},
+		{[]string{"memory://", "redis://u:secret@a"}, `element 2: "redis://***@a": memory:// is for one process and no server can stand beside it`},
+	} {
+		_, err := ParseList(row.elements)
+		got := ""
+		if err != nil {
+			got = err.Error()
+		}
+		if got != row.want {
+			t.Errorf("ParseList(%q): %q, want %q", row.elements, got, row.want)
+		}
+	}
+}
