@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"strings"
 	"sync"
 	"time"
 )
@@ -97,12 +98,14 @@ func take(c contestant, k kind, keys []string, slot time.Duration) (r reading, e
 	return r, nil
 }
 
-// warm lets an instance meet the keys, settle, and meet them again.
+// warm lets an instance meet the keys, settle, and meet them again. It meets copies:
+// a service takes its keys from requests, so a key that is looked up is never the
+// very string that was stored, and has to be compared byte by byte.
 func warm(i *instance, hands [][]string) error {
 	for range 2 {
 		for _, keys := range hands {
 			for _, key := range keys {
-				if !i.check(key) {
+				if !i.check(strings.Clone(key)) {
 					return errRefused
 				}
 			}
