@@ -89,7 +89,7 @@ func (l *Limiter) shutdown(ctx context.Context) {
 	}
 	wait(ctx, &drains)
 	l.closing.err = l.settle()
-	close(l.stop)
+	l.end()
 
 	var end sync.WaitGroup
 	end.Go(func() {

@@ -37,7 +37,8 @@ type Limiter struct {
 	publisher  publisher
 	scan       scan
 
-	stop       chan struct{}                // closed when the loops and the clock shall end
+	life       context.Context              // immutable; of the loops, their attempts and the clock
+	end        context.CancelFunc           // immutable; of life
 	running    sync.WaitGroup               // the loops and the clock
 	unregister func()                       // takes the metrics out of sight
 	stores     []interface{ Close() error } // immutable; those that New made
@@ -92,16 +93,16 @@ func assemble(cfg Config, o *options, parts []Partition) (*Limiter, error) {
 		countLimited: cfg.CountLimited, strict: cfg.StrictFirstContact, dryRun: cfg.DryRun,
 		thresholds: newThresholds(cfg.GlobalThreshold, cfg.CustomKeys, o.resolver),
 		metrics:    metrics, unregister: unregister,
-		stop: make(chan struct{}), closing: closing{done: make(chan struct{})},
+		closing: closing{done: make(chan struct{})},
 	}
+	l.life, l.end = context.WithCancel(context.Background())
 	for i, p := range parts {
 		l.partitions = append(l.partitions, newPartition(l, i, p, share(cfg.ChannelCapacity, len(parts))))
 	}
 	if c, ok := o.clock.(*clock.System); ok {
 		l.renewClock = func() { c.Precise() }
 	}
-	_, driven := l.clock.(driver)
-	l.table = newTable(l.constants, cfg.LocalCacheMaxEntries, driven, &l.ledger, func(key string) *partition {
+	l.table = newTable(l.constants, cfg.LocalCacheMaxEntries, l.driven(), &l.ledger, func(key string) *partition {
 		return l.partitions[ring.Owner(key)]
 	})
 	l.publish(l.read())
@@ -177,7 +178,7 @@ func (l *Limiter) start() {
 		return
 	}
 	if c, ok := l.clock.(*clock.System); ok {
-		l.running.Go(func() { c.Run(l.stop) })
+		l.running.Go(func() { c.Run(l.life.Done()) })
 	}
 	for _, p := range l.partitions {
 		l.running.Go(p.loop)

@@ -59,7 +59,7 @@ func (p *partition) loop() {
 	var since time.Duration
 	for {
 		select {
-		case <-p.l.stop:
+		case <-p.l.life.Done():
 			return
 		case <-ticker.C:
 		}
@@ -78,7 +78,7 @@ func (l *Limiter) houseLoop() {
 	defer ticker.Stop()
 	for {
 		select {
-		case <-l.stop:
+		case <-l.life.Done():
 			return
 		case <-ticker.C:
 			l.housekeep()
@@ -93,7 +93,7 @@ func (l *Limiter) pause(d time.Duration) bool {
 	select {
 	case <-timer.C:
 		return true
-	case <-l.stop:
+	case <-l.life.Done():
 		return false
 	}
 }
@@ -111,7 +111,7 @@ func (p *partition) tickIfFree(lowest rank) {
 		return
 	}
 	before := p.l.read()
-	p.tick(context.Background(), lowest) // the error is in the metrics and the log
+	p.tick(p.l.life, lowest) // the error is in the metrics and the log
 	p.l.metrics.tickMS.Update(float64(elapsed(p.l.read().mono, before.mono)) / 1e6)
 }
 

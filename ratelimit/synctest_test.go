@@ -229,6 +229,34 @@ func TestCloseReturnsWhenItsContextEnds(t *testing.T) {
 	})
 }
 
+// An attempt that waits for ever, unless its context ends, is ended by Close, and
+// holds no goroutine.
+func TestCloseEndsAnAttemptThatHangs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		hung := storeFunc(func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
+		l, err := New(DefaultConfig(), WithPartitions(Partition{Name: "hung", Store: hung}), WithMetricsSet(metrics.NewSet()), WithLogger(nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Check("a", 3)
+		time.Sleep(time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		var left *CloseError
+		if err := l.Close(ctx); !errors.As(err, &left) || *left != (CloseError{Unknown: 3}) {
+			t.Errorf("Close = %v, want 3 unknown", err)
+		}
+		synctest.Wait()
+		l.running.Wait() // a goroutine that is left blocks here, and fails the bubble
+	})
+}
+
+// A storeFunc is a store that fails so.
+type storeFunc func(ctx context.Context) error
+
+func (f storeFunc) Apply(ctx context.Context, _ *store.Batch, _ *store.Reply) error { return f(ctx) }
+
 // Close ends a loop that waits for its first tick, at once.
 func TestCloseDoesNotWaitForTheLoops(t *testing.T) {
 	t.Parallel()

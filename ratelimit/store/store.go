@@ -41,7 +41,11 @@ type Store interface {
 	// A nil error means that the reply is complete and carries the batch's
 	// number; only then is the batch acknowledged. An error should be, or wrap,
 	// an [*Error], which says what is known about this attempt; any other error
-	// is taken as [Unknown]. Apply returns soon after ctx ends.
+	// is taken as [Unknown].
+	//
+	// Apply returns soon after ctx ends. The ctx of a limiter's own ticks has no
+	// deadline, it ends with the limiter: a store bounds its attempts by timeouts of
+	// its own.
 	Apply(ctx context.Context, batch *Batch, reply *Reply) error
 }
 
