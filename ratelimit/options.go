@@ -107,7 +107,7 @@ type Pool struct {
 	// The limiter uses one connection at a time and does not close the pool.
 	Pool *redis.Pool
 	// HashTag, if not empty, begins every key of the partition in braces, so that
-	// a Redis Cluster keeps them in one slot.
+	// a Redis Cluster keeps them in one slot. It holds no brace itself.
 	HashTag string
 }
 

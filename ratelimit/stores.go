@@ -4,6 +4,7 @@ package ratelimit
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/hanzoai/limiters/internal/memstore"
 	"github.com/hanzoai/limiters/internal/redisstore"
@@ -26,12 +27,18 @@ func openStores(cfg Config, o *options) (parts []Partition, made []interface{ Cl
 			if p.Store == nil {
 				return nil, nil, fmt.Errorf("ratelimit: WithPartitions: partition %d (%q) has no store", i, p.Name)
 			}
+			if err := checkHashTag(p.Name, p.HashTag); err != nil {
+				return nil, nil, err
+			}
 		}
 		return o.partitions, nil, nil
 	case len(o.pools) > 0:
 		for i, p := range o.pools {
 			if p.Pool == nil {
 				return nil, nil, fmt.Errorf("ratelimit: WithPools: pool %d (%q) is nil", i, p.Name)
+			}
+			if err := checkHashTag(p.Name, p.HashTag); err != nil {
+				return nil, nil, err
 			}
 			parts = append(parts, Partition{Name: p.Name, Store: redisstore.New(p.Pool, timeouts), HashTag: p.HashTag})
 		}
@@ -51,4 +58,13 @@ func openStores(cfg Config, o *options) (parts []Partition, made []interface{ Cl
 		parts, made = append(parts, Partition{Name: target.Name, Store: s}), append(made, s)
 	}
 	return parts, made, nil
+}
+
+// checkHashTag refuses a tag with a brace of its own: Redis ends the tag at the first
+// closing one, and an empty tag is none.
+func checkHashTag(partition, tag string) error {
+	if strings.ContainsAny(tag, "{}") {
+		return fmt.Errorf("ratelimit: partition %q: hash tag %q: want it without braces", partition, tag)
+	}
+	return nil
 }

@@ -92,6 +92,8 @@ func TestStoresThatCannotBe(t *testing.T) {
 		{"stores of one name", nil, []Option{WithPartitions(Partition{Name: "p", Store: mem}, Partition{Name: "p", Store: mem})}, `"p"`},
 		{"no store", nil, []Option{WithPartitions(Partition{Name: "p", Store: mem}, Partition{Name: "q"})}, `partition 1 ("q")`},
 		{"no pool", nil, []Option{WithPools(Pool{Name: "p"})}, `pool 0 ("p")`},
+		{"a hash tag in braces", nil, []Option{WithPartitions(Partition{Name: "p", Store: mem, HashTag: "{a}"})}, `"{a}"`},
+		{"a hash tag that Redis takes for none", nil, []Option{WithPools(Pool{Name: "p", Pool: pool, HashTag: "}a"})}, `"}a"`},
 		{"both", nil, []Option{WithPartitions(Partition{Name: "p", Store: mem}), WithPools(Pool{Name: "q", Pool: pool})}, "exclude each other"},
 	} {
 		_, _, err := opened(t, c.urls, c.opts...)
