@@ -18,7 +18,8 @@ import (
 // is, unless the threshold is 0 or Config.StrictFirstContact is set. A request
 // that would bring the level to the threshold or above is limited, and counted
 // only with Config.CountLimited. Check does no I/O, allocates nothing for a key it
-// knows, and is safe for concurrent use, during and after Close too.
+// knows (of up to Config.MaxKeyBytes), and is safe for concurrent use, during and
+// after Close too.
 func (l *Limiter) Check(key string, n uint64) (d Decision) {
 	r := l.read()
 	l.decide(&d, key, &request{units: n, epoch: r.epoch}, &r)

@@ -11,7 +11,7 @@ import (
 )
 
 // topSlice is how many entries of a shard [Limiter.TopByPressure] looks at, so that
-// no check waits long for the shard's lock. A table has to exceed some two million
+// no check waits long for the shard's lock. A table has to exceed half a million
 // entries for any to be left out.
 const topSlice = 2048
 

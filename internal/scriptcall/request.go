@@ -3,11 +3,7 @@
 
 package scriptcall
 
-import (
-	"time"
-
-	"github.com/hanzoai/limiters/ratelimit/store"
-)
+import "github.com/hanzoai/limiters/ratelimit/store"
 
 // A Request holds the arguments of one call, and integers that are already boxed.
 // The zero Request is ready. It is not safe for concurrent use.
@@ -49,8 +45,8 @@ func (r *Request) Encode(b *store.Batch) []any {
 	if b.Retry {
 		retry = 1
 	}
-	args = append(args, int64(b.Number), retry, milliseconds(b.SequenceTTL), milliseconds(b.Window),
-		milliseconds(b.TTL), milliseconds(b.SpreadStep()), int64(writes))
+	args = append(args, int64(b.Number), retry, b.SequenceTTL.Milliseconds(), b.Window.Milliseconds(),
+		b.TTL.Milliseconds(), b.SpreadStep().Milliseconds(), int64(writes))
 	for i := range b.Writes {
 		args = append(args, r.deltas.box(int64(b.Writes[i].Delta)))
 	}
@@ -62,6 +58,3 @@ func (r *Request) Encode(b *store.Batch) []any {
 func (r *Request) Release() {
 	clear(r.args)
 }
-
-// milliseconds is d in whole milliseconds.
-func milliseconds(d time.Duration) int64 { return d.Milliseconds() }
