@@ -5,6 +5,7 @@ package ratelimit
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 
@@ -99,6 +100,9 @@ type demand struct {
 	full    bool // and the shard could not make room
 }
 
+// asked is what the demand adds to a level.
+func (dm *demand) asked() float64 { return float64(min(dm.units, store.MaxUnits)) }
+
 // A repeat is an item whose key an earlier item has, by their indices.
 type repeat struct{ item, first int }
 
@@ -110,7 +114,7 @@ func (l *Limiter) demandsOf(items []Item, demands []demand, repeats []repeat) ([
 		name := representation(item.Key, l.maxKeyBytes)
 		hash := l.table.hash(name)
 		demands = append(demands, demand{
-			request: request{units: min(item.Units, store.MaxUnits), resolved: true},
+			request: request{units: item.Units, resolved: true},
 			name:    name, hash: hash, shard: l.table.shardOf(hash), item: i,
 		})
 	}
@@ -122,7 +126,7 @@ func (l *Limiter) demandsOf(items []Item, demands []demand, repeats []repeat) ([
 	kept := demands[:0]
 	for _, dm := range demands {
 		if n := len(kept); n > 0 && kept[n-1].name == dm.name {
-			kept[n-1].units = min(kept[n-1].units+dm.units, store.MaxUnits)
+			kept[n-1].units += min(dm.units, math.MaxUint64-kept[n-1].units)
 			repeats = append(repeats, repeat{item: dm.item, first: kept[n-1].item})
 			continue
 		}
@@ -176,7 +180,9 @@ func (l *Limiter) decideAllLocked(demands []demand, decisions Decisions, r *read
 			dm.changed = true
 		}
 		dm.shard.closed = !dm.open
-		d.level += float64(dm.units - q.units)
+		if q.units < dm.units {
+			d.level += dm.asked()
+		}
 		aged = aged || l.renewClock != nil && (dm.shard.counts.allowed+dm.shard.counts.limited)%renewEvery == 0
 	}
 	for i := range demands { // now that no entry is needed any more
@@ -195,11 +201,11 @@ func (l *Limiter) examineLocked(dm *demand, r *reading) {
 	dm.entry, dm.changed = dm.shard.findLocked(dm.hash, dm.name, r)
 	e := dm.entry
 	if e == nil {
-		dm.limited = dm.threshold == 0 || l.strict && dm.units >= dm.threshold
+		dm.limited = dm.threshold == 0 || l.strict && dm.asked() >= float64(dm.threshold)
 		return
 	}
 	e.threshold, e.custom, e.generation = dm.threshold, dm.custom, 0
 	var m model
 	e.modelLocked(&m, r, l.window)
-	dm.limited = m.level(dm.threshold, 0)+float64(dm.units) >= float64(dm.threshold)
+	dm.limited = m.level(dm.threshold, 0)+dm.asked() >= float64(dm.threshold)
 }

@@ -3,6 +3,7 @@ package ratelimit
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -363,6 +364,38 @@ func TestCheckAllBeyondTheTable(t *testing.T) {
 	w.conserves(n)
 	if s := n.Stats(); s.Delivered != 36 {
 		t.Errorf("delivered %d, want 36", s.Delivered)
+	}
+}
+
+// What saturation discards is dropped as overflow, as by a single check of the sum.
+func TestCheckAllSaturates(t *testing.T) {
+	t.Parallel()
+	for _, units := range []uint64{1, store.MaxUnits, store.MaxUnits + 1, 1 << 62, math.MaxUint64} {
+		for _, strict := range []bool{false, true} {
+			change := func(c *Config) { c.GlobalThreshold, c.StrictFirstContact = store.MaxUnits, strict }
+			n, single := newWorld(t).node(change), newWorld(t).node(change)
+			n.check("a", 1)
+			single.check("a", 1)
+			got := n.CheckAll([]Item{{"a", units}, {"b", units}})
+			want := []Decision{single.Check("a", units), single.Check("b", units)}
+			refused := want[0].Verdict() == VerdictLimited || want[1].Verdict() == VerdictLimited
+			for i, d := range want {
+				if got[i].Verdict() != d.Verdict() || got[i].Level() != d.Level() {
+					t.Errorf("%d units, strict %v: %v at %v, a single check says %v at %v", units, strict,
+						got[i].Verdict(), got[i].Level(), d.Verdict(), d.Level())
+				}
+			}
+			if a, b := n.Stats(), single.Stats(); !refused && (a.Counted != b.Counted || a.Dropped != b.Dropped) {
+				t.Errorf("%d units: counted %d, dropped %+v; by single checks %d, %+v", units, a.Counted, a.Dropped, b.Counted, b.Dropped)
+			}
+		}
+	}
+	all, sum := newWorld(t).node(nil), newWorld(t).node(nil)
+	all.CheckAll([]Item{{"a", 1 << 60}, {"a", 5}, {"b", math.MaxUint64}, {"b", 7}})
+	sum.Check("a", 1<<60+5)
+	sum.Check("b", math.MaxUint64)
+	if a, b := all.Stats(), sum.Stats(); a.Counted != b.Counted || a.Dropped != b.Dropped || a.Undelivered != 2*store.MaxUnits {
+		t.Errorf("counted %d, dropped %+v; by checks of the sums %d, %+v", a.Counted, a.Dropped, b.Counted, b.Dropped)
 	}
 }
 
