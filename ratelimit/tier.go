@@ -16,8 +16,9 @@ const (
 // tiers is how many tiers there are.
 const tiers = 4
 
-// String returns the tier's name as metrics show it.
-func (t Tier) String() string { return [...]string{"idle", "low", "normal", "hot"}[t] }
+// String returns the tier's name as metrics show it; of a value that is no tier, that
+// of the highest.
+func (t Tier) String() string { return [...]string{"idle", "low", "normal", "hot"}[min(t, Hot)] }
 
 // tierOf returns the tier of a pressure; a boundary belongs to the higher tier.
 func tierOf(pressure float64) Tier {

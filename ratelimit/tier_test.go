@@ -62,7 +62,7 @@ func TestReadIntervalsOfTiers(t *testing.T) {
 
 func TestTierNames(t *testing.T) {
 	t.Parallel()
-	for tier, want := range []string{"idle", "low", "normal", "hot"} {
+	for tier, want := range []string{"idle", "low", "normal", "hot", "hot"} {
 		if got := Tier(tier).String(); got != want {
 			t.Errorf("tier %d is named %q, want %q", tier, got, want)
 		}
