@@ -106,6 +106,7 @@ func (p *partition) settleUnitsLocked(e *entry, slot *slot, epoch int64, units u
 		}
 		taken := min(units, store.MaxUnits-slot.unsent)
 		slot.unsent += taken
+		slot.pending = max(slot.pending, slot.unsent) // the entry may have started afresh meanwhile
 		p.l.ledger.drop(e, epoch, units-taken, dropOverflow)
 	}
 }

@@ -353,6 +353,27 @@ func TestStatusesSurviveALostReply(t *testing.T) {
 	w.conserves(n)
 }
 
+// Units that a store refuses stay pending even if the wall clock left and came back
+// meanwhile, so that the entry forgot them.
+func TestRefusedUnitsArePendingAfterALeap(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	n := w.node(nil)
+	n.check("a", 7)
+	w.mem.Fail(n.counterKey("a", n.epochAt(0)), store.Refused)
+	n.link.hook(nil, func(*store.Reply) error {
+		w.clock.StepWall(-time.Hour)
+		n.Peek("a")
+		w.clock.StepWall(time.Hour)
+		return nil
+	})
+	n.sync()
+	if d := n.Peek("a"); d.Level() != 7 {
+		t.Errorf("level %v after the store refused 7 units, want 7", d.Level())
+	}
+	w.conserves(n)
+}
+
 func TestDeltasAndTotalsSaturate(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
