@@ -115,7 +115,7 @@ performance: ## measure all that docs/performance.md shows; wants a quiet machin
 	$(TOOL) benchstat -filter '.unit:(ns/op OR cpu-ns/op)' $(RESULTS)/peers.txt >$(RESULTS)/peers-benchstat.txt
 	grep '^ratio ' $(RESULTS)/peers.txt >$(RESULTS)/peers-ratios.txt
 	go run ./cmd/bench tick -json $(RESULTS)/tick.jsonl >$(RESULTS)/tick.txt
-	go test -run '^$$' -bench Check -count 6 ./ratelimit >bin/decision.txt
+	go test -run '^$$' -bench Check -count 6 -benchtime 300ms ./ratelimit >bin/decision.txt
 	$(TOOL) benchstat bin/decision.txt >$(RESULTS)/decision.txt
 	go test -run '^$$' -bench Memory -benchtime 1x ./ratelimit >$(RESULTS)/memory.txt
 	$(MAKE) --no-print-directory scale >bin/scale.txt
