@@ -164,4 +164,4 @@ modules: ## vet and test the modules below the root
 ci: lint generate-check test integration faults bench-smoke ## everything that must pass
 	go test -count=1 ./cmd/bench/internal/accuracy # all scenarios; the race detector leaves most out
 	$(MAKE) fuzz FUZZTIME=$(CI_FUZZTIME)
-	$(MAKE) modules
+	REQUIRE_REDIS=1 $(MAKE) modules
