@@ -137,7 +137,11 @@ func (s *slot) recordLocked(units uint64, counted bool) (discarded uint64) {
 }
 
 // acknowledgeLocked takes units that the store's total now contains out of pending.
-func (s *slot) acknowledgeLocked(units uint64) { s.pending -= min(units, s.pending) }
+// What is unsent stays pending, even if the entry started afresh while the units were
+// in flight and so had forgotten them.
+func (s *slot) acknowledgeLocked(units uint64) {
+	s.pending = max(s.pending-min(units, s.pending), s.unsent)
+}
 
 // unsentLocked reports whether the entry has units that no batch carries.
 func (e *entry) unsentLocked() bool { return e.slots[0].unsent|e.slots[1].unsent != 0 }

@@ -374,6 +374,27 @@ func TestRefusedUnitsArePendingAfterALeap(t *testing.T) {
 	w.conserves(n)
 }
 
+// A reply takes out of pending what its batch carried, not what was recorded since an
+// entry started afresh and forgot it.
+func TestAcknowledgedUnitsOfAForgottenPastLeaveOthersPending(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	n := w.node(nil)
+	n.check("a", 7)
+	n.link.hook(nil, func(*store.Reply) error {
+		w.clock.StepWall(-time.Hour)
+		n.Peek("a")
+		w.clock.StepWall(time.Hour)
+		n.check("a", 5)
+		return nil
+	})
+	n.sync()
+	if d := n.Peek("a"); d.Level() != 12 {
+		t.Errorf("level %v with 7 units in the store and 5 unsent, want 12", d.Level())
+	}
+	w.conserves(n)
+}
+
 func TestDeltasAndTotalsSaturate(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
