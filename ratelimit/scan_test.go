@@ -105,7 +105,7 @@ func TestTheScanGoesInSlices(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	n := w.node(func(c *Config) { c.TierScanIntervalTicks, c.GlobalThreshold = 4, 1_000_000 })
-	const entities = scanSlice + 1000
+	const entities = scanSlice + scanSlice/2
 	for i := range entities {
 		n.Check(fmt.Sprint("k", i), 1)
 	}

@@ -10,11 +10,13 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// entriesPerShard and maxShards set how finely the table is divided. A table this
-// small has one shard, so that its bound is one shard's matter.
+// These set how finely the table is divided. A table this small has one shard, so that
+// its bound is one shard's matter. On a clock that drives the limiter few goroutines
+// check at once, and there are many ticks, each of which sums up all shards.
 const (
 	entriesPerShard = 64
 	maxShards       = 256
+	maxDrivenShards = 16
 )
 
 // A table holds the entries of all keys, at most limit of them (one more for each
@@ -34,7 +36,11 @@ type table struct {
 
 // newTable returns an empty table for at most limit entries.
 func newTable(c constants, limit int, stable bool, g *ledger, owner func(key string) *partition) *table {
-	shards := 1 << (bits.Len(uint(max(1, min(limit/entriesPerShard, maxShards)))) - 1)
+	most := maxShards
+	if stable {
+		most = maxDrivenShards
+	}
+	shards := 1 << (bits.Len(uint(max(1, min(limit/entriesPerShard, most)))) - 1)
 	t := &table{
 		constants: c, ledger: g, owner: owner, limit: int64(limit), stable: stable, seed: maphash.MakeSeed(),
 		shards: make([]shard, shards),
