@@ -21,6 +21,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/hanzoai/limiters/internal/heldport"
 	"github.com/hanzoai/limiters/internal/redisurl"
 	"github.com/hanzoai/limiters/lua"
 	"github.com/hanzoai/limiters/ratelimit/store"
@@ -303,17 +304,17 @@ func TestConnectFailuresAreBoundedAndNotSent(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = silent.Close() }()
-	gone, err := net.Listen("tcp", "127.0.0.1:0")
+	gone, err := heldport.Hold()
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = gone.Close()
+	defer func() { _ = gone.Release() }()
 	for url, cause := range map[string]string{
-		"redis://" + silent.Addr().String():      store.CauseTimeout,
-		"redis://u:p@" + silent.Addr().String():  store.CauseTimeout,
-		"rediss://u:p@" + silent.Addr().String(): store.CauseTimeout,
-		"redis://" + gone.Addr().String():        store.CauseUnreachable,
-		"unix://" + t.TempDir() + "/none.sock":   store.CauseUnreachable,
+		"redis://" + silent.Addr().String():                        store.CauseTimeout,
+		"redis://u:p@" + silent.Addr().String():                    store.CauseTimeout,
+		"rediss://u:p@" + silent.Addr().String():                   store.CauseTimeout,
+		fmt.Sprintf("redis://%s:%d", heldport.Host, gone.Number()): store.CauseUnreachable,
+		"unix://" + t.TempDir() + "/none.sock":                     store.CauseUnreachable,
 	} {
 		target, err := redisurl.Parse(url)
 		if err != nil {

@@ -188,7 +188,8 @@ func (f *fleet) start(name string) *member {
 	return f.startOn(name, 0)
 }
 
-// startOn is start with the partitions from one on alone.
+// startOn is start with the partitions from one on alone, and, without the first, a
+// large table always.
 func (f *fleet) startOn(name string, first int) *member {
 	f.Helper()
 	m := &member{
@@ -198,7 +199,7 @@ func (f *fleet) startOn(name string, first int) *member {
 		m.clock.step(f.offset(len(f.nodes)))
 	}
 	cfg := f.cfg
-	if len(f.nodes)%2 == 0 {
+	if first == 0 && len(f.nodes)%2 == 0 {
 		cfg.LocalCacheMaxEntries = max(1, len(f.keys)/4)
 	}
 	var partitions []ratelimit.Partition

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/hanzoai/limiters/internal/heldport"
 )
 
 // A proxy forwards to one server.
@@ -41,13 +43,18 @@ func newProxy(t *testing.T, address string) *proxy {
 		skip(t, "cannot look into connections of %s://", u.Scheme)
 	}
 	p := &proxy{t: t, upstream: u.Host, conns: map[net.Conn]struct{}{}}
-	p.listen("127.0.0.1:0")
-	u.Host = p.listener.Addr().String()
-	p.url = u.String()
+	port, err := heldport.Hold()
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() {
 		p.shut()
 		p.running.Wait()
+		_ = port.Release()
 	})
+	u.Host = net.JoinHostPort(heldport.Host, strconv.Itoa(port.Number()))
+	p.url = u.String()
+	p.open()
 	return p
 }
 

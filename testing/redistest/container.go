@@ -15,6 +15,8 @@ import (
 
 	"github.com/ory/dockertest/v3"
 	"github.com/ory/dockertest/v3/docker"
+
+	"github.com/hanzoai/limiters/internal/heldport"
 )
 
 // LocalImage is what image/build.sh makes; PublicImage is pulled where it is not.
@@ -104,8 +106,12 @@ func startContainer(_ testing.TB, s *settings) (instance, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	port, err := freePort()
+	port, err := heldport.Hold()
 	if err != nil {
+		return nil, "", err
+	}
+	// Not every Docker can listen on a port that is held.
+	if err := port.Release(); err != nil {
 		return nil, "", err
 	}
 	created, err := found.client.CreateContainer(docker.CreateContainerOptions{
@@ -118,7 +124,7 @@ func startContainer(_ testing.TB, s *settings) (instance, string, error) {
 			Labels:       map[string]string{label: strconv.Itoa(os.Getpid())},
 		},
 		HostConfig: &docker.HostConfig{PortBindings: map[docker.Port][]docker.PortBinding{
-			"6379/tcp": {{HostIP: "127.0.0.1", HostPort: strconv.Itoa(port)}},
+			"6379/tcp": {{HostIP: heldport.Host, HostPort: strconv.Itoa(port.Number())}},
 		}},
 	})
 	if err != nil {
@@ -130,7 +136,7 @@ func startContainer(_ testing.TB, s *settings) (instance, string, error) {
 		return nil, "", err
 	}
 	describe(Container, found.image)
-	return c, fmt.Sprintf("redis://127.0.0.1:%d", port), nil
+	return c, fmt.Sprintf("redis://%s:%d", heldport.Host, port.Number()), nil
 }
 
 func (c *container) restart() error { return c.client.StartContainer(c.id, nil) }

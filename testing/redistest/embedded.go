@@ -3,11 +3,16 @@
 package redistest
 
 import (
+	"errors"
+	"net"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+
+	"github.com/hanzoai/limiters/internal/heldport"
 )
 
 // frozenStart is the time at which a frozen server starts.
@@ -17,6 +22,7 @@ var frozenStart = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 // a goroutine lets it follow the real time.
 type embedded struct {
 	server *miniredis.Miniredis
+	port   *heldport.Port // held while the server is down, too
 
 	mu      sync.Mutex
 	now     time.Time // guarded by mu; of a frozen server
@@ -29,9 +35,13 @@ func startEmbedded(_ testing.TB, s *settings) (instance, string, error) {
 	if s.real {
 		return nil, "", errPassed
 	}
-	e := &embedded{server: miniredis.NewMiniRedis(), now: frozenStart, frozen: s.frozen, ended: make(chan struct{})}
-	if err := e.server.Start(); err != nil {
+	port, err := heldport.Hold()
+	if err != nil {
 		return nil, "", err
+	}
+	e := &embedded{server: miniredis.NewMiniRedis(), port: port, now: frozenStart, frozen: s.frozen, ended: make(chan struct{})}
+	if err := e.server.StartAddr(net.JoinHostPort(heldport.Host, strconv.Itoa(port.Number()))); err != nil {
+		return nil, "", errors.Join(err, port.Release())
 	}
 	if e.frozen {
 		e.server.SetTime(e.now)
@@ -61,6 +71,7 @@ func (e *embedded) stop() {
 	e.endOnce.Do(func() {
 		close(e.ended)
 		e.server.Close()
+		_ = e.port.Release()
 	})
 }
 

@@ -5,7 +5,6 @@ package redistest
 import (
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"strconv"
@@ -13,12 +12,15 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/hanzoai/limiters/internal/heldport"
 )
 
 // A process is a server program with a directory and a port of its own.
 type process struct {
 	program string
 	args    []string
+	port    *heldport.Port // held while the server is down, too
 	running *exec.Cmd
 }
 
@@ -33,19 +35,19 @@ func startProcess(tb testing.TB, s *settings) (instance, string, error) {
 	if err != nil {
 		return nil, "", fmt.Errorf("%s --version: %w", program, err)
 	}
-	port, err := freePort()
+	port, err := heldport.Hold()
 	if err != nil {
 		return nil, "", err
 	}
 	dir := tb.TempDir()
-	p := &process{program: program, args: append([]string{
-		"--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--dir", dir, "--save", "", "--appendonly", "no",
+	p := &process{program: program, port: port, args: append([]string{
+		"--port", strconv.Itoa(port.Number()), "--bind", heldport.Host, "--dir", dir, "--save", "", "--appendonly", "no",
 	}, s.args...)}
 	if err := p.restart(); err != nil {
-		return nil, "", err
+		return nil, "", errors.Join(err, port.Release())
 	}
 	describe(Process, strings.Join(strings.Fields(string(version))[:3], " "))
-	return p, fmt.Sprintf("redis://127.0.0.1:%d", port), nil
+	return p, fmt.Sprintf("redis://%s:%d", heldport.Host, port.Number()), nil
 }
 
 func (p *process) restart() error {
@@ -61,7 +63,7 @@ func (p *process) restart() error {
 	return nil
 }
 
-func (p *process) stop() { _ = p.kill() }
+func (p *process) stop() { _, _ = p.kill(), p.port.Release() }
 
 func (p *process) kill() error {
 	if p.running == nil {
@@ -83,14 +85,4 @@ func (p *process) signal(s syscall.Signal) error {
 		return errors.New("it does not run")
 	}
 	return p.running.Process.Signal(s)
-}
-
-// freePort returns a port that nothing listens on now.
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().(*net.TCPAddr).Port, nil
 }

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/gomodule/redigo/redis"
+
+	"github.com/hanzoai/limiters/internal/heldport"
 )
 
 // programs are the servers that will do, the best known first.
@@ -26,9 +28,10 @@ const startTimeout = 10 * time.Second
 
 // A Server is a running server. Its methods may be called from any goroutine.
 type Server struct {
-	address string    // immutable
-	dir     string    // immutable
-	command *exec.Cmd // immutable
+	address string         // immutable
+	port    *heldport.Port // immutable
+	dir     string         // immutable
+	command *exec.Cmd      // immutable
 }
 
 // Start starts a server and waits until it answers. Stop it.
@@ -37,20 +40,21 @@ func Start() (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	port, err := freePort()
+	port, err := heldport.Hold()
 	if err != nil {
 		return nil, err
 	}
 	dir, err := os.MkdirTemp("", "bench-redis-")
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, port.Release())
 	}
-	s := &Server{address: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), dir: dir}
-	s.command = exec.Command(program, "--bind", "127.0.0.1", "--port", strconv.Itoa(port),
+	number := strconv.Itoa(port.Number())
+	s := &Server{address: net.JoinHostPort(heldport.Host, number), port: port, dir: dir}
+	s.command = exec.Command(program, "--bind", heldport.Host, "--port", number,
 		"--dir", dir, "--save", "", "--appendonly", "no", "--loglevel", "warning")
 	s.command.SysProcAttr = endWithParent()
 	if err := s.command.Start(); err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
+		return nil, errors.Join(err, port.Release(), os.RemoveAll(dir))
 	}
 	if err := await(s.address); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s does not answer: %w", program, err), s.Stop())
@@ -71,7 +75,7 @@ func (s *Server) Stop() error {
 		err = nil
 	}
 	_ = s.command.Wait() // it was killed: that is its exit status
-	return errors.Join(err, os.RemoveAll(s.dir))
+	return errors.Join(err, s.port.Release(), os.RemoveAll(s.dir))
 }
 
 // find returns the path of the first program that is on PATH.
@@ -82,16 +86,6 @@ func find(programs []string) (string, error) {
 		}
 	}
 	return "", ErrNone
-}
-
-// freePort returns a port that nothing listens on now.
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
 // await waits until the server answers PING.

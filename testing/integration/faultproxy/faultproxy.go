@@ -5,10 +5,14 @@ package faultproxy
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"net"
+	"strconv"
 	"sync"
 	"time"
+
+	"github.com/hanzoai/limiters/internal/heldport"
 )
 
 // dialTimeout bounds how long a connection to the server may take.
@@ -16,8 +20,9 @@ const dialTimeout = 5 * time.Second
 
 // A Proxy listens on an address of its own on the loopback interface.
 type Proxy struct {
-	addr string        // immutable
-	done chan struct{} // closed by Close
+	addr string         // immutable
+	port *heldport.Port // immutable; held while the proxy is down, too
+	done chan struct{}  // closed by Close
 
 	hooking sync.Mutex // held while a hook runs
 
@@ -36,12 +41,17 @@ type Proxy struct {
 // Listen starts a proxy in front of the server at target, a host:port. It passes
 // everything on until told otherwise.
 func Listen(target string) (*Proxy, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := heldport.Hold()
 	if err != nil {
 		return nil, fmt.Errorf("faultproxy: %w", err)
 	}
+	addr := net.JoinHostPort(heldport.Host, strconv.Itoa(port.Number()))
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("faultproxy: %w", errors.Join(err, port.Release()))
+	}
 	p := &Proxy{
-		addr: l.Addr().String(), target: target, done: make(chan struct{}),
+		addr: addr, port: port, target: target, done: make(chan struct{}),
 		listener: l, conns: map[*net.TCPConn]struct{}{},
 	}
 	p.idle.L = &p.mu
@@ -134,6 +144,7 @@ func (p *Proxy) Close() {
 	p.mu.Unlock()
 	p.Down()
 	p.serving.Wait()
+	_ = p.port.Release()
 }
 
 // accept serves a listener's connections until it is closed.
