@@ -38,7 +38,7 @@ func (b *batch) reset() {
 }
 
 // addLocked moves the entry's unsent units into the batch, and asks for its
-// counters if read. It requires the lock of e's shard.
+// counters if read. It requires the lock of e.
 func (b *batch) addLocked(e *entry, read bool, prefix string) {
 	it := item{entry: e, epoch: e.epoch, read: read}
 	for i := range e.slots {

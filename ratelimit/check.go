@@ -21,14 +21,15 @@ import (
 // knows (of up to Config.MaxKeyBytes), and is safe for concurrent use, during and
 // after Close too.
 func (l *Limiter) Check(key string, n uint64) (d Decision) {
-	r := l.read()
-	l.decide(&d, key, &request{units: n, epoch: r.epoch}, &r)
+	l.check(&d, key, n) // so that this is inlined, and the decision not copied
 	return d
 }
 
 // Allow reports whether one unit of the entity may pass: Check(key, 1).Allowed().
 func (l *Limiter) Allow(key string) bool {
-	return l.Check(key, 1).Allowed()
+	var d Decision
+	l.check(&d, key, 1)
+	return d.verdict != VerdictLimited || d.dryRun
 }
 
 // Peek decides about a request of no units: it tells the entity's level and
@@ -67,6 +68,12 @@ func (l *Limiter) IsCustomKey(key string) bool {
 	return custom
 }
 
+// check puts the decision into d, which is zero.
+func (l *Limiter) check(d *Decision, key string, n uint64) {
+	r := l.read()
+	l.decide(d, key, &request{units: n, epoch: r.epoch}, &r)
+}
+
 // A request is what a check is asked.
 type request struct {
 	units     uint64
@@ -79,7 +86,13 @@ type request struct {
 // read makes the one reading of the clock that a decision needs.
 func (l *Limiter) read() reading {
 	var r reading
-	r.wall, r.mono = l.clock.Now()
+	coarse := false
+	if l.system != nil {
+		r.wall, r.mono, coarse = l.system.Glance()
+	}
+	if !coarse {
+		r.wall, r.mono = l.clock.Now()
+	}
 	r.epoch, r.into = epochAt(r.wall, l.window)
 	return r
 }
@@ -98,96 +111,142 @@ func (l *Limiter) epochOf(t time.Time, r reading) int64 {
 }
 
 // decide answers q about key into d, which is zero. It counts what it allows and
-// queues the entity if there is something to say or to ask.
+// queues the entity if there is something to say or to ask. For an entity in the
+// table it takes that one's lock, and inside it now and then the told list's or the
+// queue's.
 func (l *Limiter) decide(d *Decision, key string, q *request, r *reading) {
 	overrides := l.thresholds.current.Load()
 	if !q.resolved && l.thresholds.resolver != nil {
 		q.threshold, q.custom = l.thresholds.resolve(overrides, key)
 		q.resolved = true
 	}
-	name := representation(key, l.maxKeyBytes)
+	name := key
+	if !standsForItself(key, l.maxKeyBytes) {
+		name = digest(key)
+	}
 	hash := l.table.hash(name)
 	s := l.table.shardOf(hash)
-
-	s.mu.Lock()
-	e, changed := s.entries.find(hash, name), false
-	if e != nil && s.currentLocked(e, r) {
-		e.useLocked(r)
-	} else {
-		e, changed = s.findLocked(hash, name, r)
+	e := s.entries.find(hash, name)
+	if e == nil {
+		l.decideAnew(d, s, hash, name, key, overrides, q, r)
+		return
 	}
-	switch {
-	case e == nil:
+	e.mu.Lock()
+	if !e.inTableLocked() || e.idleLocked(r, l.idle) {
+		e.mu.Unlock()
+		l.decideAnew(d, s, hash, name, key, overrides, q, r)
+		return
+	}
+	e.advanceLocked(r)
+	e.useLocked(r)
+	l.setThresholdLocked(e, q, overrides, key)
+	l.decideLocked(d, s, e, q, r, !s.closed.Load())
+	roundEnds := e.roundEndsLocked(hash)
+	if roundEnds {
+		e.spillLocked(l.table)
+	}
+	e.mu.Unlock()
+	if roundEnds {
+		l.renewClock()
+	}
+}
+
+// renewClock reads the system's clock for all, in case every core is too busy to do
+// that in time.
+func (l *Limiter) renewClock() {
+	if l.system != nil {
+		l.system.Precise()
+	}
+}
+
+// decideAnew is decide under the shard's lock: for a key that the look-up without it did
+// not find, or found evicted or idle.
+func (l *Limiter) decideAnew(d *Decision, s *shard, hash uint64, name, key string, overrides *snapshot, q *request, r *reading) {
+	s.mu.Lock()
+	e, changed := s.findLocked(hash, name, r)
+	if e != nil {
+		l.setThresholdLocked(e, q, overrides, key)
+		l.decideLocked(d, s, e, q, r, !s.closed.Load())
+	} else {
 		if !q.resolved {
 			q.threshold, q.custom = l.thresholds.lookup(overrides, key)
 		}
-	case q.resolved:
-		e.threshold, e.custom, e.generation = q.threshold, q.custom, 0
-	case e.generation == overrides.generation:
-		q.threshold, q.custom = e.threshold, e.custom
-	default:
-		q.threshold, q.custom = l.thresholds.lookup(overrides, key)
-		e.threshold, e.custom, e.generation = q.threshold, q.custom, overrides.generation
-	}
-	d.dryRun, d.custom, d.threshold, d.units = l.dryRun, q.custom, q.threshold, q.units
-	if e == nil {
-		e = l.firstContactLocked(d, s, hash, name, q, r)
+		e = l.firstContactLocked(d, s, hash, name, q, r, !s.closed.Load())
 		changed = changed || e != nil
-	} else {
-		l.decideLocked(d, s, e, q, r)
 	}
-	aged := l.renewClock != nil && (s.counts.allowed+s.counts.limited)%renewEvery == 0
+	if e != nil {
+		e.mu.Unlock()
+	}
+	roundEnds := s.counts.misses%round == 0 // new keys keep the clock fresh, too
 	full := changed && !s.makeRoomLocked(e, r)
 	s.mu.Unlock()
 
 	if changed {
 		l.tidy(full, hash, e, r)
 	}
-	if aged {
+	if roundEnds {
 		l.renewClock()
 	}
 }
 
-// renewEvery is after how many checks of a shard its last one reads the system's
-// clock for all, in case every core is too busy to do that in time.
-const renewEvery = 64
+// setThresholdLocked makes the entry's threshold that of the request, or else one that
+// comes from these overrides. It requires the lock of e.
+func (l *Limiter) setThresholdLocked(e *entry, q *request, overrides *snapshot, key string) {
+	switch {
+	case q.resolved:
+		e.threshold, e.custom, e.generation = q.threshold, q.custom, 0
+	case e.generation != overrides.generation:
+		e.threshold, e.custom = l.thresholds.lookup(overrides, key)
+		e.generation = overrides.generation
+	}
+}
 
-// decideLocked is decide for an entity that the table holds.
-func (l *Limiter) decideLocked(d *Decision, s *shard, e *entry, q *request, r *reading) {
+// decideLocked answers about an entity that the table holds, and counts for the fleet
+// if open. It requires the lock of e; of the shard it needs none.
+func (l *Limiter) decideLocked(d *Decision, s *shard, e *entry, q *request, r *reading, open bool) {
+	d.dryRun, d.custom, d.threshold, d.units = l.dryRun, e.custom, e.threshold, q.units
 	m := &d.model
-	e.modelLocked(m, r, l.window)
-	d.level = m.level(q.threshold, 0) + float64(min(q.units, store.MaxUnits))
+	e.timesLocked(m, r, l.window)
+	e.countsLocked(m)
+	d.level = m.level(e.threshold, 0) + float(min(q.units, store.MaxUnits))
 	d.basis = BasisLocal
 	if e.synced && m.elapsed < 2*l.window {
 		d.basis = BasisFleet
 	}
 	speaks := q.units > 0
-	if d.level >= float64(q.threshold) {
+	if d.level >= float64(e.threshold) {
 		d.verdict = VerdictLimited
-		s.counts.limited++
 		speaks = speaks && l.countLimited
-	} else {
-		s.counts.allowed++
 	}
+	e.countLocked(s, d.verdict)
 	if speaks {
-		s.recordLocked(e, q.epoch, q.units)
-		m.local = [2]float64{float64(e.slots[0].pending), float64(e.slots[1].pending)}
+		if slot := &e.slots[1]; q.epoch == e.epoch && open && q.units <= store.MaxUnits-slot.pending {
+			slot.pending += q.units // as recordLocked does, in nearly every case; unsent is within pending
+			slot.unsent += q.units
+			e.units += q.units
+			m.local = float(slot.pending)
+		} else {
+			e.recordLocked(q.epoch, q.units, open)
+			e.countsLocked(m)
+		}
 	}
 	if e.wantRead || e.needsReadLocked(d.level, r.mono, &l.constants) {
 		e.wantRead, speaks = true, true
 	}
-	if speaks && !s.closed {
+	if speaks && open {
 		if rank := e.rankLocked(d.level); !e.queued || rank > e.rank {
-			s.queueLocked(e, rank)
+			e.queueLocked(rank)
 		}
 	}
 }
 
 // firstContactLocked answers about a key that the table does not hold. It adds an
-// entry for it, which it returns, if there is something to count.
-func (l *Limiter) firstContactLocked(d *Decision, s *shard, hash uint64, name string, q *request, r *reading) *entry {
+// entry for it, which it returns locked, if there is something to count; for the
+// fleet if open. It requires the shard's lock.
+func (l *Limiter) firstContactLocked(d *Decision, s *shard, hash uint64, name string, q *request, r *reading, open bool) *entry {
+	d.dryRun, d.custom, d.threshold, d.units = l.dryRun, q.custom, q.threshold, q.units
 	d.basis = BasisFirstContact
-	d.level = float64(min(q.units, store.MaxUnits))
+	d.level = float(min(q.units, store.MaxUnits))
 	d.model = model{window: l.window, into: r.into}
 	if q.threshold == 0 || l.strict && d.level >= float64(q.threshold) {
 		d.verdict = VerdictLimited
@@ -200,10 +259,11 @@ func (l *Limiter) firstContactLocked(d *Decision, s *shard, hash uint64, name st
 	}
 	e := s.createLocked(hash, name, r)
 	e.threshold, e.custom = q.threshold, q.custom
-	s.recordLocked(e, q.epoch, q.units)
-	d.model.local = [2]float64{float64(e.slots[0].pending), float64(e.slots[1].pending)}
-	if !s.closed {
-		s.queueLocked(e, e.rankLocked(d.level))
+	e.recordLocked(q.epoch, q.units, open)
+	e.tellLocked(s)
+	d.model.localBefore, d.model.local = float64(e.slots[0].pending), float64(e.slots[1].pending)
+	if open {
+		e.queueLocked(e.rankLocked(d.level))
 	}
 	return e
 }

@@ -67,8 +67,8 @@ func (l *Limiter) CheckAll(items []Item) Decisions {
 
 	r := l.read()
 	lockAll(demands)
-	aged := l.decideAllLocked(demands, decisions, &r)
-	unlockAll(demands)
+	l.decideAllLocked(demands, decisions, &r)
+	aged := unlockAll(demands, &r)
 
 	for i := range demands {
 		dm := &demands[i]
@@ -93,15 +93,14 @@ type demand struct {
 	shard *shard
 	item  int // index of the first item of the key
 
-	entry   *entry // nil if the table holds none
-	open    bool   // the shard counts for the fleet
+	entry   *entry // locked; nil if the table holds none
 	limited bool
 	changed bool // the table may be beyond its bounds
 	full    bool // and the shard could not make room
 }
 
 // asked is what the demand adds to a level.
-func (dm *demand) asked() float64 { return float64(min(dm.units, store.MaxUnits)) }
+func (dm *demand) asked() float64 { return float(min(dm.units, store.MaxUnits)) }
 
 // A repeat is an item whose key an earlier item has, by their indices.
 type repeat struct{ item, first int }
@@ -137,7 +136,8 @@ func (l *Limiter) demandsOf(items []Item, demands []demand, repeats []repeat) ([
 }
 
 // lockAll locks the shards of the demands, each once, in the order of the table. No
-// other function holds the locks of two shards.
+// other function holds the locks of two shards, or of two entries; those of the entries
+// are taken under all of these, so their order does not matter.
 func lockAll(demands []demand) {
 	for i := range demands {
 		if i == 0 || demands[i].shard != demands[i-1].shard {
@@ -146,25 +146,42 @@ func lockAll(demands []demand) {
 	}
 }
 
-func unlockAll(demands []demand) {
+// unlockAll lets go of the entries, makes room where they made the table too large, and
+// lets go of the shards. It reports whether the system's clock is due to be read again.
+func unlockAll(demands []demand, r *reading) (aged bool) {
+	for i := range demands {
+		if e := demands[i].entry; e != nil {
+			if e.roundEndsLocked(e.hash) {
+				e.spillLocked(demands[i].shard.table)
+				aged = true
+			}
+			e.mu.Unlock()
+		}
+	}
+	for i := range demands {
+		if dm := &demands[i]; dm.changed {
+			dm.full = !dm.shard.makeRoomLocked(dm.entry, r)
+		}
+	}
 	for i := range demands {
 		if i == 0 || demands[i].shard != demands[i-1].shard {
 			demands[i].shard.mu.Unlock()
 		}
 	}
+	return aged
 }
 
 // decideAllLocked puts the decision about each demand where that of its first item
-// goes, and reports whether the system's clock is due to be read again. It looks
-// at all demands first. Then each is decided as a check of its own would be; if it
-// is allowed in vain, as one of no units. It requires the locks of all shards.
-func (l *Limiter) decideAllLocked(demands []demand, decisions Decisions, r *reading) (aged bool) {
-	refused, closed := false, false
+// goes. It looks at all demands first. Then each is decided as a check of its own
+// would be; if it is allowed in vain, as one of no units. It requires the locks of all
+// shards, and locks the demands' entries.
+func (l *Limiter) decideAllLocked(demands []demand, decisions Decisions, r *reading) {
+	refused, open := false, true
 	for i := range demands {
 		dm := &demands[i]
 		l.examineLocked(dm, r)
 		refused = refused || dm.limited
-		closed = closed || !dm.open
+		open = open && !dm.shard.closed.Load() // a group that meets Close comes after it as a whole
 	}
 	for i := range demands {
 		dm, d := &demands[i], &decisions[demands[i].item]
@@ -172,32 +189,21 @@ func (l *Limiter) decideAllLocked(demands []demand, decisions Decisions, r *read
 		if refused && !dm.limited && !l.countLimited {
 			q.units = 0
 		}
-		d.dryRun, d.custom, d.threshold, d.units = l.dryRun, dm.custom, dm.threshold, dm.units
-		dm.shard.closed = closed // where Close has come to one shard, it has come to all
 		if dm.entry != nil {
-			l.decideLocked(d, dm.shard, dm.entry, &q, r)
-		} else if dm.entry = l.firstContactLocked(d, dm.shard, dm.hash, dm.name, &q, r); dm.entry != nil {
+			l.decideLocked(d, dm.shard, dm.entry, &q, r, open)
+		} else if dm.entry = l.firstContactLocked(d, dm.shard, dm.hash, dm.name, &q, r, open); dm.entry != nil {
 			dm.changed = true
 		}
-		dm.shard.closed = !dm.open
 		if q.units < dm.units {
-			d.level += dm.asked()
-		}
-		aged = aged || l.renewClock != nil && (dm.shard.counts.allowed+dm.shard.counts.limited)%renewEvery == 0
-	}
-	for i := range demands { // now that no entry is needed any more
-		if dm := &demands[i]; dm.changed {
-			dm.full = !dm.shard.makeRoomLocked(dm.entry, r)
+			d.units, d.level = dm.units, d.level+dm.asked()
 		}
 	}
-	return aged
 }
 
 // examineLocked finds the demand's entry and whether a check of its own would be
-// limited. It requires the lock of the shard.
+// limited, and locks the entry. It requires the lock of the shard.
 func (l *Limiter) examineLocked(dm *demand, r *reading) {
 	dm.epoch = r.epoch
-	dm.open = !dm.shard.closed
 	dm.entry, dm.changed = dm.shard.findLocked(dm.hash, dm.name, r)
 	e := dm.entry
 	if e == nil {

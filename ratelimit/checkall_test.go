@@ -432,8 +432,8 @@ func TestCheckAllAcrossClose(t *testing.T) {
 		t.Errorf("counted %d, undelivered %d; want 0, 0", s.Counted, s.Undelivered)
 	}
 	for i := range n.table.shards {
-		if s := &n.table.shards[i]; s.closed != (s == closed) {
-			t.Errorf("shard %d: closed %v", i, s.closed)
+		if s := &n.table.shards[i]; s.closed.Load() != (s == closed) {
+			t.Errorf("shard %d: closed %v", i, s.closed.Load())
 		}
 	}
 	if got := levels(n, "k0", "k7"); !slices.Equal(got, []float64{1, 1}) {

@@ -123,11 +123,13 @@ func wait(ctx context.Context, group *sync.WaitGroup) {
 func (s *shard) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.closed = true
-	for e := range s.entries.all() {
+	s.closed.Store(true)
+	for e := range s.entries.each() {
+		e.mu.Lock() // waits for a check that found the shard open
 		if e.unsentLocked() {
-			s.queueLocked(e, rankWarm) // a rank that finds room
+			e.queueLocked(rankWarm) // a rank that finds room
 		}
+		e.mu.Unlock()
 	}
 }
 
@@ -200,8 +202,10 @@ func (l *Limiter) settle() error {
 	for i := range l.table.shards {
 		s := &l.table.shards[i]
 		s.mu.Lock()
-		for e := range s.entries.all() {
-			left.Undelivered += s.dropUnsentLocked(e, dropClosed)
+		for e := range s.entries.each() {
+			e.mu.Lock()
+			left.Undelivered += e.dropUnsentLocked(dropClosed)
+			e.mu.Unlock()
 		}
 		s.mu.Unlock()
 	}

@@ -18,9 +18,19 @@ const digestMarker = "sha256#"
 // representation returns what stands for the key: the key itself, or the marker
 // and the SHA-256 of a key that is longer than maxBytes or begins with the marker.
 func representation(key string, maxBytes int) string {
-	if len(key) <= maxBytes && !strings.HasPrefix(key, digestMarker) {
+	if standsForItself(key, maxBytes) {
 		return key
 	}
+	return digest(key)
+}
+
+// standsForItself reports whether the key is its own representation.
+func standsForItself(key string, maxBytes int) bool {
+	return len(key) <= maxBytes && !strings.HasPrefix(key, digestMarker)
+}
+
+// digest returns the marker and the key's SHA-256.
+func digest(key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return digestMarker + hex.EncodeToString(sum[:])
 }

@@ -2,7 +2,13 @@ package ratelimit
 
 // This file is what one node knows of one entity, and the arithmetic on it.
 
-import "github.com/hanzoai/limiters/ratelimit/store"
+import (
+	"strings"
+	"sync"
+	"unsafe"
+
+	"github.com/hanzoai/limiters/ratelimit/store"
+)
 
 // A reading is one reading of the clock, and where it lies in the windows.
 type reading struct {
@@ -30,24 +36,39 @@ const (
 
 // An entry is what one node knows of one entity. The table creates it; it outlives
 // its eviction until its unsent units are delivered. A key has at most one entry
-// that is not gone. Every field is immutable, or guarded by the lock of the key's
-// shard, or by the lock of the partition's queue; the shard's is taken first.
+// that is not gone.
+//
+// A check of an entity in the table takes its lock and not the shard's, and checks of
+// one entity happen one after the other. Whoever takes several locks takes the
+// shard's first, an entry's then, and that of the told list or of the queue last.
+//
+// A method of an entry whose name ends in Locked requires its lock. A method of a
+// shard whose name does requires the shard's; if it works on an entry that it is
+// given, both. An entry named keep must not be locked.
+//
+// It is four cache lines long, and a check touches the first three, in nearly every
+// case no more.
 type entry struct {
-	key string // immutable; the representation of the entity key
+	mu    sync.Mutex
+	key   string   // immutable; the representation of the entity key
+	short [24]byte // immutable; the text of key if it fits, so that comparing it costs no other cache miss
+	hash  uint64   // immutable; of key
 
-	// Guarded by the shard's lock, in the order of use: a check touches the first two
-	// cache lines.
+	// Guarded by mu.
 
 	epoch      int64  // that of slots[1]; slots[0] is the one before
 	usedAt     int64  // mono; the last check
 	readAt     int64  // mono; valid if read: the last sync that read counters
 	threshold  uint64 // at the last check
 	generation uint32 // of the overrides that threshold came from; 0 = ask again
+	allowed    uint32 // decisions, since they were collected
+	limited    uint32 // decisions, since they were collected
 
-	place     place
+	place     place      // changed under the shard's lock, too
 	rank      rank       // at which it was queued
 	hits      uint8      // look-ups since eviction last passed by, at most maxHits
 	tier      Tier       // at the last sync
+	others    proportion // units of others for each of this node's between syncs
 	custom    bool       // threshold is the key's own
 	queued    bool       // in the partition's queue, or taken from it and not yet encoded
 	inFlight  bool       // part of the partition's batch without an answer
@@ -55,33 +76,77 @@ type entry struct {
 	read      bool       // a reply with both counters was applied
 	wantRead  bool       // the next sync shall read the counters
 	prevFinal bool       // slots[0].total was read when nobody could add to it any more
-	others    proportion // units of others for each of this node's between syncs
+	told      bool       // the shard knows that there is something to collect
 
-	slots        [2]slot // previous epoch, current epoch
-	estimate     float64 // fleet count at syncedAt, in units
-	syncedAt     int64   // mono; valid if synced
-	limitedUntil int64   // mono; valid in guarded: when one unit would pass, but for other events
+	// Guarded by the queue's lock.
 
-	hash      uint64     // immutable; of key
-	partition *partition // immutable
+	inQueue   bool // linked by queuePrev and queueNext in the list of queueRank
+	queueRank rank
+	setAside  bool // in the queue's list of evicted entries
+
+	// Guarded by mu.
+
+	units    uint64  // recorded for the fleet, since they were collected
+	slots    [2]slot // previous epoch, current epoch
+	estimate float64 // fleet count at syncedAt, in units
+	syncedAt int64   // mono; valid if synced
+
+	// What a check seldom needs.
+
+	limitedUntil int64      // guarded by mu; mono; valid in guarded: when one unit would pass, but for other events
+	partition    *partition // immutable
 
 	// Links of the shard's list that place names, guarded by the shard's lock; of
 	// the list of evicted entries while setAside, guarded by the queue's lock.
 	prev, next *entry
 
-	// Guarded by the queue's lock.
-
-	queuePrev, queueNext *entry
-	inQueue              bool // linked by queuePrev and queueNext in the list of queueRank
-	queueRank            rank
-	setAside             bool // in the queue's list of evicted entries
+	queuePrev, queueNext *entry // guarded by the queue's lock
+	toldPrev, toldNext   *entry // guarded by the told list's lock
 }
 
-// advanceLocked brings the slots to an epoch and returns the unsent units that fell
+// newEntry returns an entry of a key. It copies the key, which may be a part of a
+// text much longer than what an entity may take.
+func newEntry(key string) *entry {
+	e := new(entry)
+	if n := copy(e.short[:], key); n < len(key) || n == 0 {
+		e.key = strings.Clone(key)
+	} else {
+		e.key = unsafe.String(&e.short[0], n) // which is not written again
+	}
+	return e
+}
+
+// inTableLocked reports whether checks find the entry.
+func (e *entry) inTableLocked() bool { return e.place != gone && e.place != aside }
+
+// advanceLocked brings the entry to the epoch of a reading and drops what became
+// stale. A reading that was made before the entry's last check and took its time to
+// get here is not a clock that stepped back: it changes nothing.
+func (e *entry) advanceLocked(r *reading) {
+	if e.epoch != r.epoch {
+		e.leaveLocked(r)
+	}
+}
+
+// leaveLocked is advanceLocked to another epoch than the entry's.
+func (e *entry) leaveLocked(r *reading) {
+	if r.epoch < e.epoch && r.mono < e.usedAt {
+		return
+	}
+	was := e.epoch
+	stale := e.shiftLocked(r.epoch)
+	e.ledger().drop(e, was-1, stale[0], dropStale)
+	e.ledger().drop(e, was, stale[1], dropStale)
+}
+
+// ledger is the limiter's.
+func (e *entry) ledger() *ledger { return &e.partition.l.ledger }
+
+// shiftLocked brings the slots to an epoch and returns the unsent units that fell
 // out: no read can see them any more. One epoch ahead shifts the slots. One epoch
 // back changes nothing: the clock stepped back across a boundary, and slots[0] is
 // where it counts now. A longer way, either direction, starts afresh.
-func (e *entry) advanceLocked(epoch int64) (stale [2]uint64) {
+func (e *entry) shiftLocked(epoch int64) (stale [2]uint64) {
 	switch epoch - e.epoch {
 	case 0, -1:
 		return stale
@@ -114,21 +179,48 @@ func (e *entry) slotLocked(epoch int64) *slot {
 // modelLocked makes m the entry's model as of a reading to whose epoch it has been
 // advanced. A reading before the entry's epoch counts as its start.
 func (e *entry) modelLocked(m *model, r *reading, window int64) {
+	e.timesLocked(m, r, window)
+	e.countsLocked(m)
+}
+
+// timesLocked and countsLocked are the parts of modelLocked, small enough to be inlined:
+// a check calls them itself.
+func (e *entry) timesLocked(m *model, r *reading, window int64) {
 	m.window, m.into = window, r.into
 	if e.epoch != r.epoch {
 		m.into -= window // the clock stepped back: see advanceLocked
 	}
 	m.elapsed = elapsed(r.mono, e.syncedAt)
 	m.estimate, m.others = e.estimate, e.others
-	m.fleet = [2]float64{float64(e.slots[0].total), float64(e.slots[1].total)}
-	m.local = [2]float64{float64(e.slots[0].pending), float64(e.slots[1].pending)}
 }
 
-// recordLocked adds units to a slot, as pending and as unsent, and returns those
-// that saturation discards. After Close nothing is unsent (counted is false).
-func (s *slot) recordLocked(units uint64, counted bool) (discarded uint64) {
+func (e *entry) countsLocked(m *model) {
+	m.fleetBefore, m.fleet = float(e.slots[0].total), float(e.slots[1].total)
+	m.localBefore, m.local = float(e.slots[0].pending), float(e.slots[1].pending)
+}
+
+// recordLocked counts units in an epoch, for the fleet too if open, as they are until
+// Close. Units of an epoch that the entry does not hold are stale at once.
+func (e *entry) recordLocked(epoch int64, units uint64, open bool) {
+	if open {
+		e.units += units
+	}
+	slot := e.slotLocked(epoch)
+	switch {
+	case slot != nil:
+		if discarded := slot.record(units, open); discarded > 0 {
+			e.ledger().drop(e, epoch, discarded, dropOverflow)
+		}
+	case open:
+		e.ledger().drop(e, epoch, units, dropStale)
+	}
+}
+
+// record adds units to a slot, as pending and, if open, as unsent, and returns those
+// that saturation discards.
+func (s *slot) record(units uint64, open bool) (discarded uint64) {
 	s.pending = min(s.pending+min(units, store.MaxUnits), store.MaxUnits)
-	if !counted {
+	if !open {
 		return 0
 	}
 	taken := min(units, store.MaxUnits-s.unsent)
@@ -136,15 +228,44 @@ func (s *slot) recordLocked(units uint64, counted bool) (discarded uint64) {
 	return units - taken
 }
 
-// acknowledgeLocked takes units that the store's total now contains out of pending.
+// acknowledge takes units that the store's total now contains out of pending.
 // What is unsent stays pending, even if the entry started afresh while the units were
 // in flight and so had forgotten them.
-func (s *slot) acknowledgeLocked(units uint64) {
+func (s *slot) acknowledge(units uint64) {
 	s.pending = max(s.pending-min(units, s.pending), s.unsent)
 }
 
 // unsentLocked reports whether the entry has units that no batch carries.
 func (e *entry) unsentLocked() bool { return e.slots[0].unsent|e.slots[1].unsent != 0 }
+
+// dropUnsentLocked gives up all units that no batch carries and returns how many.
+func (e *entry) dropUnsentLocked(cause dropCause) (units uint64) {
+	for i := range e.slots {
+		n := e.slots[i].unsent
+		e.slots[i].unsent = 0
+		e.ledger().drop(e, e.epoch-1+int64(i), n, cause)
+		units += n
+	}
+	return units
+}
+
+// queueLocked queues the entry for its partition's next tick, unless the queue is
+// full.
+func (e *entry) queueLocked(r rank) {
+	if e.queued && r <= e.rank {
+		return
+	}
+	if !e.partition.queue.push(e, r) {
+		return
+	}
+	if !e.queued {
+		e.partition.queue.entered.Add(1)
+	}
+	e.queued, e.rank = true, r
+}
+
+// idleLocked reports whether the entry was not used for as long as an entry may be.
+func (e *entry) idleLocked(r *reading, idle int64) bool { return elapsed(r.mono, e.usedAt) >= idle }
 
 // useLocked notes that a check found the entry. Readings may come here out of order.
 func (e *entry) useLocked(r *reading) {

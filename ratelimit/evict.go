@@ -42,46 +42,43 @@ func (l *entryList) remove(e *entry) {
 
 // makeRoomLocked evicts an unlimited entry of this shard, other than keep, if the
 // table holds more than it may. It reports whether the table is within its bound.
+// It locks entries one at a time, as do evictOneLocked, evictAnyLocked and what those
+// call to walk a list: the caller must hold no entry's lock.
 func (s *shard) makeRoomLocked(keep *entry, r *reading) bool {
 	if s.table.live.Load() <= s.table.limit {
 		return true
 	}
-	e := s.victimLocked(keep, r)
-	if e == nil {
+	if !s.evictOneLocked(keep, r) {
 		return false
 	}
-	s.evictLocked(e, evictSize)
 	return s.table.live.Load() <= s.table.limit
 }
 
-// victimLocked returns the entry to evict: not limited and not keep; nil if there
-// is none. What it passes over on the way moves, so that the next call does not
+// evictOneLocked evicts an entry that is not limited and not keep, and reports whether
+// there is one. What it passes over on the way moves, so that the next call does not
 // meet it again soon: what was looked up gets on in main, what is limited goes to
 // guarded for as long as it will be. So a table full of limited entities costs a
 // new key no more than a look at each shard.
-func (s *shard) victimLocked(keep *entry, r *reading) *entry {
+func (s *shard) evictOneLocked(keep *entry, r *reading) bool {
 	s.releaseLocked(r)
 	size := s.lists[fresh].len + s.lists[main].len + s.lists[guarded].len
-	if e := s.passLocked(fresh, size/10, keep, r); e != nil {
-		return e
-	}
-	if e := s.passLocked(main, 0, keep, r); e != nil {
-		return e
-	}
-	return s.passLocked(fresh, 0, keep, r)
+	return s.passLocked(fresh, size/10, keep, r) || s.passLocked(main, 0, keep, r) || s.passLocked(fresh, 0, keep, r)
 }
 
-// passLocked goes along a list, the oldest first, until an entry may be evicted or
-// no more than leave are left.
-func (s *shard) passLocked(from place, leave int, keep *entry, r *reading) *entry {
+// passLocked goes along a list, the oldest first, until it evicts an entry or no
+// more than leave are left. It reports whether it evicted one.
+func (s *shard) passLocked(from place, leave int, keep *entry, r *reading) (evicted bool) {
 	// Each entry is met at most maxHits + 1 times before its credit is used up.
 	for steps := s.lists[from].len * (maxHits + 1); steps > 0 && s.lists[from].len > leave; steps-- {
 		e := s.lists[from].front
-		if e == keep {
-			s.moveLocked(e, from)
-			continue
+		e.mu.Lock()
+		limited := int64(0)
+		if e != keep {
+			limited = e.limitedForLocked(r, s.table.window)
 		}
-		switch limited := s.limitedForLocked(e, r); {
+		switch {
+		case e == keep:
+			s.moveLocked(e, from)
 		case limited > 0:
 			s.guardLocked(e, r.mono+limited)
 		case e.hits > 0 && from == fresh:
@@ -91,10 +88,15 @@ func (s *shard) passLocked(from place, leave int, keep *entry, r *reading) *entr
 			e.hits--
 			s.moveLocked(e, main)
 		default:
-			return e
+			s.evictLocked(e, evictSize)
+			evicted = true
+		}
+		e.mu.Unlock()
+		if evicted {
+			return true
 		}
 	}
-	return nil
+	return false
 }
 
 // guardLocked moves an entry that is limited until a monotonic time to guarded.
@@ -116,25 +118,33 @@ func (s *shard) releaseLocked(r *reading) {
 	s.guardedUntil = math.MaxInt64
 	for ; count > 0; count-- {
 		e := s.lists[guarded].front
-		if r.mono >= e.limitedUntil {
-			limited := s.limitedForLocked(e, r)
-			if limited == 0 {
-				s.moveLocked(e, main)
-				continue
-			}
-			e.limitedUntil = r.mono + limited
-		}
-		s.guardedUntil = min(s.guardedUntil, e.limitedUntil)
-		s.moveLocked(e, guarded)
+		e.mu.Lock()
+		s.lookAgainLocked(e, r)
+		e.mu.Unlock()
 	}
+}
+
+// lookAgainLocked moves a guarded entry to main, or to the back of guarded if it is
+// limited still.
+func (s *shard) lookAgainLocked(e *entry, r *reading) {
+	if r.mono >= e.limitedUntil {
+		limited := e.limitedForLocked(r, s.table.window)
+		if limited == 0 {
+			s.moveLocked(e, main)
+			return
+		}
+		e.limitedUntil = r.mono + limited
+	}
+	s.guardedUntil = min(s.guardedUntil, e.limitedUntil)
+	s.moveLocked(e, guarded)
 }
 
 // limitedForLocked returns for how long the entity would be refused a single unit
 // if nothing else happened to it, in nanoseconds; 0 if it would not be refused.
-func (s *shard) limitedForLocked(e *entry, r *reading) int64 {
-	s.advanceLocked(e, r)
+func (e *entry) limitedForLocked(r *reading, window int64) int64 {
+	e.advanceLocked(r)
 	var m model
-	e.modelLocked(&m, r, s.table.window)
+	e.modelLocked(&m, r, window)
 	passes := func(wait int64) bool {
 		level := m.level(e.threshold, wait)
 		return level <= 0 || level+1 < float64(e.threshold)
@@ -145,37 +155,36 @@ func (s *shard) limitedForLocked(e *entry, r *reading) int64 {
 	return m.wait(passes)
 }
 
-// anyLocked returns the entry to evict when all are limited: the one that has been
-// guarded longest, other than keep; nil if there is none.
-func (s *shard) anyLocked(keep *entry) *entry {
+// evictAnyLocked evicts an entry although all are limited: the one that has been
+// guarded longest, other than keep. It reports whether there is one.
+func (s *shard) evictAnyLocked(keep *entry) bool {
 	for _, p := range [...]place{guarded, main, fresh} {
-		for e := s.lists[p].front; e != nil; e = e.next {
-			if e != keep {
-				return e
-			}
+		e := s.lists[p].front
+		if e != nil && e == keep {
+			e = e.next
+		}
+		if e != nil {
+			e.mu.Lock()
+			s.evictLocked(e, evictSize)
+			e.mu.Unlock()
+			return true
 		}
 	}
-	return nil
+	return false
 }
 
 // makeRoom brings the table within its bound when a shard alone could not: an
 // unlimited entry of any shard goes before a limited one of the home shard, and
-// keep stays. It requires that no shard's lock is held.
+// keep stays. It requires that no lock of the table is held.
 func (t *table) makeRoom(home uint64, keep *entry, r *reading) {
 	for pass := range 2 {
 		for i := range t.shards {
 			s := t.shardOf(home + uint64(i))
 			for t.live.Load() > t.limit {
 				s.mu.Lock()
-				e := s.victimLocked(keep, r)
-				if e == nil && pass == 1 {
-					e = s.anyLocked(keep)
-				}
-				if e != nil {
-					s.evictLocked(e, evictSize)
-				}
+				evicted := s.evictOneLocked(keep, r) || pass == 1 && s.evictAnyLocked(keep)
 				s.mu.Unlock()
-				if e == nil {
+				if !evicted {
 					break
 				}
 			}

@@ -307,7 +307,7 @@ func (n *node) consistent() error {
 				}
 			}
 		}
-		for e := range s.entries.all() {
+		for e := range s.entries.each() {
 			if s.entries.find(e.hash, e.key) != e {
 				return fmt.Errorf("%q is not found", e.key)
 			}

@@ -195,7 +195,7 @@ func (a *audit) settled(key string, epoch int64, units uint64, cause dropCause) 
 func (n *node) unsettled() (unsent, inFlight map[counter]uint64) {
 	unsent, inFlight = map[counter]uint64{}, map[counter]uint64{}
 	for i := range n.table.shards {
-		for e := range n.table.shards[i].entries.all() {
+		for e := range n.table.shards[i].entries.each() {
 			for j := range e.slots {
 				if u := e.slots[j].unsent; u > 0 {
 					unsent[counter{e.key, e.epoch - 1 + int64(j)}] += u

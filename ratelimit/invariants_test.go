@@ -87,7 +87,7 @@ func (n *node) structure() (found []string) {
 			}
 			live += length
 		}
-		for e := range s.entries.all() {
+		for e := range s.entries.each() {
 			if keys[e.key] {
 				bad("%q has two entries", e.key)
 			}
@@ -142,8 +142,9 @@ func (n *node) sound(e *entry) (found []string) {
 	if e.inFlight != carried {
 		bad("in flight %v, in the batch %v", e.inFlight, carried)
 	}
-	copied, r := *e, n.read()
-	copied.advanceLocked(r.epoch)
+	r := n.read()
+	copied := entry{epoch: e.epoch, slots: e.slots, estimate: e.estimate, syncedAt: e.syncedAt, others: e.others}
+	copied.shiftLocked(r.epoch)
 	var m model
 	copied.modelLocked(&m, &r, n.window)
 	for _, wait := range []int64{0, 1, n.window / 2, n.window, 2 * n.window} {

@@ -17,7 +17,7 @@ const (
 	dropCauses
 )
 
-// A ledger holds what became of the units that the shards counted. It is safe for
+// A ledger holds what became of the units that the entries counted. It is safe for
 // concurrent use.
 type ledger struct {
 	delivered atomic.Uint64

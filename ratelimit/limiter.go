@@ -19,15 +19,15 @@ import (
 type Limiter struct {
 	constants // immutable
 
-	cfg          Config       // immutable; resolved
-	clock        Clock        // immutable
-	renewClock   func()       // immutable; has the system's clock read for all; nil on others
-	logger       *slog.Logger // immutable
-	maxKeyBytes  int          // immutable
-	keysPerTick  int          // immutable; of one partition
-	countLimited bool         // immutable
-	strict       bool         // immutable
-	dryRun       bool         // immutable
+	cfg          Config        // immutable; resolved
+	clock        Clock         // immutable
+	system       *clock.System // immutable; clock, if it is the system's, else nil
+	logger       *slog.Logger  // immutable
+	maxKeyBytes  int           // immutable
+	keysPerTick  int           // immutable; of one partition
+	countLimited bool          // immutable
+	strict       bool          // immutable
+	dryRun       bool          // immutable
 
 	thresholds *thresholds
 	table      *table
@@ -99,9 +99,7 @@ func assemble(cfg Config, o *options, parts []Partition) (*Limiter, error) {
 	for i, p := range parts {
 		l.partitions = append(l.partitions, newPartition(l, i, p, share(cfg.ChannelCapacity, len(parts))))
 	}
-	if c, ok := o.clock.(*clock.System); ok {
-		l.renewClock = func() { c.Precise() }
-	}
+	l.system, _ = o.clock.(*clock.System)
 	l.table = newTable(l.constants, cfg.LocalCacheMaxEntries, l.driven(), &l.ledger, func(key string) *partition {
 		return l.partitions[ring.Owner(key)]
 	})
@@ -127,9 +125,13 @@ func (l *Limiter) Forget(key string) {
 	hash := l.table.hash(name)
 	s := l.table.shardOf(hash)
 	s.mu.Lock()
-	if e := s.entries.find(hash, name); e != nil && e.place != aside {
-		s.advanceLocked(e, &r)
-		s.evictLocked(e, evictExplicit)
+	if e := s.entries.find(hash, name); e != nil {
+		e.mu.Lock()
+		if e.place != aside {
+			e.advanceLocked(&r)
+			s.evictLocked(e, evictExplicit)
+		}
+		e.mu.Unlock()
 	}
 	s.mu.Unlock()
 	l.table.trim(l.partitions)
@@ -177,8 +179,8 @@ func (l *Limiter) start() {
 		l.drive(d)
 		return
 	}
-	if c, ok := l.clock.(*clock.System); ok {
-		l.running.Go(func() { c.Run(l.life.Done()) })
+	if l.system != nil {
+		l.running.Go(func() { l.system.Run(l.life.Done()) })
 	}
 	for _, p := range l.partitions {
 		l.running.Go(p.loop)

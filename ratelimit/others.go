@@ -50,7 +50,7 @@ type growth struct {
 // learnOthersLocked takes a reply's growth into account, half of it as news. since is
 // how long ago the totals before were asked for, in nanoseconds: growth over a
 // longer time than a node anticipates tells nothing of what happens between two
-// syncs. It requires the lock of the entry's shard.
+// syncs.
 func (e *entry) learnOthersLocked(g growth, since, window int64) {
 	switch {
 	case e.threshold < aheadThreshold:

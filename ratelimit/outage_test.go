@@ -155,7 +155,7 @@ func TestAnHourLongOutageIsBounded(t *testing.T) {
 				}
 				held := 0
 				for i := range n.table.shards {
-					for range n.table.shards[i].entries.all() {
+					for range n.table.shards[i].entries.each() {
 						held++
 					}
 				}

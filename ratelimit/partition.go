@@ -16,7 +16,7 @@ import (
 // A partition is one store and what waits for it. At most one of its batches is
 // without an answer; that one is sent again, unchanged, before anything else.
 //
-// The tick under way holds turn. Lock order: turn, mu, a shard's lock, the queue's.
+// The tick under way holds turn. Lock order: turn, mu, a shard's lock, an entry's, the queue's.
 type partition struct {
 	index  int         // immutable
 	name   string      // immutable
@@ -132,11 +132,12 @@ func (p *partition) encode() bool {
 	b.reset()
 	for _, e := range p.taken {
 		s := p.l.table.shardOf(e.hash)
-		s.mu.Lock()
+		s.lock(e)
+		s.collectOneLocked(e) // while it is in the cache
 		if read, speaks := p.speaksLocked(s, e, r); speaks {
 			b.addLocked(e, read, p.prefix)
 		}
-		s.mu.Unlock()
+		s.unlock(e)
 	}
 	if len(b.items) == 0 {
 		return false
@@ -168,13 +169,13 @@ func (p *partition) silentLocked(r reading) bool {
 // or to ask, and whether it asks for its counters: because a check wanted it, or
 // because it has units in a young epoch, when other nodes may still add to the
 // counter of the one before. After Close it asks for nothing. It requires the
-// shard's lock.
+// locks of the entry and its shard.
 func (p *partition) speaksLocked(s *shard, e *entry, r reading) (read, speaks bool) {
 	e.queued = false
 	if e.place == gone {
 		return false, false
 	}
-	s.advanceLocked(e, &r)
+	e.advanceLocked(&r)
 	unsent := e.unsentLocked()
 	if e.place == aside {
 		if !unsent && !e.inFlight {
@@ -185,7 +186,7 @@ func (p *partition) speaksLocked(s *shard, e *entry, r reading) (read, speaks bo
 	if e.synced {
 		p.l.metrics.syncStalenessMS.Update(float64(elapsed(e.usedAt, e.syncedAt)) / 1e6)
 	}
-	read = !s.closed && (e.wantRead || unsent && !e.prevFinal)
+	read = !s.closed.Load() && (e.wantRead || unsent && !e.prevFinal)
 	return read, read || unsent
 }
 

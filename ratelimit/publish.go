@@ -14,7 +14,7 @@ import (
 
 // A publisher keeps house: one housekeeper at a time.
 type publisher struct {
-	mu sync.Mutex // taken before a partition's mu and a shard's lock
+	mu sync.Mutex // taken before a partition's mu and the table's locks
 }
 
 // housekeep does what a tick does beside syncing: the scan, and the metrics.
@@ -38,7 +38,6 @@ func (l *Limiter) publish(r reading) {
 	}
 	m.cacheHit.Set(c.allowed + c.limited - c.misses)
 	m.cacheMiss.Set(c.misses)
-	m.cacheSyncQueued.Set(c.queued)
 	m.cacheSize.Set(float64(l.table.live.Load()))
 	for i, counter := range [evictCauses]*metrics.Counter{m.evictionSize, m.evictionExpired, m.evictionExplicit} {
 		counter.Set(c.evicted[i])
@@ -52,10 +51,11 @@ func (l *Limiter) publish(r reading) {
 	m.windowSeconds.Set(l.cfg.WindowInterval.Seconds())
 	m.overridesLoaded.Set(float64(len(l.thresholds.current.Load().exact)))
 
-	var queued, deferred, mismatches uint64
+	var queued, entered, deferred, mismatches uint64
 	var transitions [tiers][tiers]uint64
 	for _, p := range l.partitions {
 		queued += uint64(p.queue.len())
+		entered += p.queue.entered.Load()
 		h := p.snapshot()
 		deferred += uint64(h.deferred)
 		mismatches += h.mismatches
@@ -74,6 +74,7 @@ func (l *Limiter) publish(r reading) {
 		}
 		m.partitionUp[p.index].Set(up)
 	}
+	m.cacheSyncQueued.Set(entered)
 	m.pendingSyncSize.Set(float64(queued))
 	m.deferredSize.Set(float64(deferred))
 	m.windowMismatch.Set(mismatches)

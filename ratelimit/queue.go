@@ -2,7 +2,10 @@ package ratelimit
 
 // This file is a partition's list of entities that have something to say.
 
-import "sync"
+import (
+	"sync"
+	"sync/atomic"
+)
 
 // A rank orders the queue: a tick takes higher ranks first, each oldest first.
 type rank uint8
@@ -22,9 +25,10 @@ const (
 // scan queues them. Those of higher rank always find room, for the table bounds
 // them, and so do evicted entries, which have a bound of their own.
 //
-// Its lock is taken inside a shard's, never the other way round.
+// Its lock is taken inside an entry's and a shard's, never the other way round.
 type queue struct {
-	limit int // immutable; of waiting idle entities, and of evicted entries
+	limit   int           // immutable; of waiting idle entities, and of evicted entries
+	entered atomic.Uint64 // entities that came to wait, since the start
 
 	mu      sync.Mutex
 	waiting [ranks]queueList // guarded by mu
@@ -38,7 +42,7 @@ type queueList struct {
 }
 
 // push queues the entry at a rank and reports whether it found room. An entry that
-// waits already moves up if the rank is higher. It requires e's shard lock.
+// waits already moves up if the rank is higher. It requires e's lock.
 func (q *queue) push(e *entry, r rank) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -112,7 +116,7 @@ func (q *queue) lenLocked() (n int) {
 }
 
 // keep adds an evicted entry to those kept, and reports whether they are too many
-// now. It requires e's shard lock.
+// now. It requires the locks of e and its shard.
 func (q *queue) keep(e *entry) (overfull bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -123,7 +127,7 @@ func (q *queue) keep(e *entry) (overfull bool) {
 	return q.evicted.len > q.limit
 }
 
-// unkeep takes the entry out of those kept. It requires e's shard lock.
+// unkeep takes the entry out of those kept. It requires the locks of e and its shard.
 func (q *queue) unkeep(e *entry) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

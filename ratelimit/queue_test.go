@@ -23,7 +23,7 @@ func TestTheQueueTurnsIdleEntitiesAwayAtItsBound(t *testing.T) {
 	if s := n.Stats(); s.Queued != 5 || s.Undelivered != 95 {
 		t.Errorf("%d queued, %d units undelivered, want 3 idle ones and 2 others, and every unit", s.Queued, s.Undelivered)
 	}
-	if got := n.table.counts().queued; got != 5 {
+	if got := n.partitions[0].queue.entered.Load(); got != 5 {
 		t.Errorf("%d pushes counted, want those that found room: 5", got)
 	}
 	n.says("the first tick", "+80 hot0 +10 warm0 +1 k00 +1 k10 +1 k20 ?hot-1 ?warm-1 ?k0-1 ?k1-1 ?k2-1 ")

@@ -34,15 +34,15 @@ func TestALateReadingCostsAnEntryNothing(t *testing.T) {
 		n.check("k", 50)
 		n.sync()
 		n.check("k", 7)
-		before := *n.entry("k")
+		before := n.entries()["k"]
 		if d := n.decideLate("k", 1, late); !d.Allowed() || d.Level() != 58 {
 			t.Errorf("%v behind: %v at level %v, want allowed at 58", row.behind, d.Verdict(), d.Level())
 		}
 		for range 3 { // not even many of them
 			n.decideLate("k", 0, reading{late.wall + 1, late.mono + 1, late.epoch, late.into + 1})
 		}
-		if e := n.entry("k"); e.epoch != before.epoch || e.slots[1] != before.slots[1] || e.usedAt != before.usedAt || e.estimate != 50 {
-			t.Errorf("%v behind: the entry was %+v, and is %+v", row.behind, before, *e)
+		if e := n.entries()["k"]; e.Epoch != before.Epoch || e.Slots[1] != before.Slots[1] || e.UsedAt != before.UsedAt || e.Estimate != 50 {
+			t.Errorf("%v behind: the entry was %+v, and is %+v", row.behind, before, e)
 		}
 		if got := n.Stats().Dropped; got != (Dropped{Stale: row.stale}) {
 			t.Errorf("%v behind: dropped %+v, want %d stale", row.behind, got, row.stale)
@@ -56,9 +56,9 @@ func TestALateReadingCostsAnEntryNothing(t *testing.T) {
 func TestAWalkByALateReadingCostsNoEntryAnything(t *testing.T) {
 	t.Parallel()
 	for name, walk := range map[string]func(*node, reading){
-		"scan":   func(n *node, r reading) { n.table.shards[0].scan(r, &[tiers]int{}) },
-		"victim": func(n *node, r reading) { n.table.shards[0].victimLocked(nil, &r) },
-		"answer": func(n *node, r reading) { n.table.shards[0].advanceLocked(n.entry("k"), &r) },
+		"scan":    func(n *node, r reading) { n.table.shards[0].scan(r, &[tiers]int{}) },
+		"room":    func(n *node, r reading) { n.table.shards[0].evictOneLocked(nil, &r) },
+		"advance": func(n *node, r reading) { n.entry("k").advanceLocked(&r) },
 	} {
 		w := newWorld(t)
 		n := w.small(10)

@@ -16,11 +16,11 @@ func (p *partition) acknowledgeLocked(sent, now reading) {
 	for i := range b.items {
 		it := &b.items[i]
 		s := p.l.table.shardOf(it.entry.hash)
-		s.mu.Lock()
+		s.lock(it.entry)
 		it.entry.inFlight = false
-		s.advanceLocked(it.entry, &now)
+		it.entry.advanceLocked(&now)
 		p.settleItemLocked(s, it, sent, now)
-		s.mu.Unlock()
+		s.unlock(it.entry)
 	}
 	p.carrying = false
 	p.health.writes += uint64(len(b.Writes))
@@ -29,7 +29,7 @@ func (p *partition) acknowledgeLocked(sent, now reading) {
 }
 
 // settleItemLocked accounts for an item's units and learns its totals. It requires
-// the lock of the entry's shard.
+// the locks of the entry and its shard.
 func (p *partition) settleItemLocked(s *shard, it *item, sent, now reading) {
 	e := it.entry
 	var before model
@@ -78,7 +78,7 @@ func (p *partition) settleItemLocked(s *shard, it *item, sent, now reading) {
 		e.tier = tier
 	}
 	if e.unsentLocked() {
-		s.queueLocked(e, e.rankLocked(level))
+		e.queueLocked(e.rankLocked(level))
 	}
 }
 
@@ -90,7 +90,7 @@ func (p *partition) settleUnitsLocked(e *entry, slot *slot, epoch int64, units u
 	case store.Written, store.Unexpiring:
 		p.l.ledger.deliver(e, epoch, units)
 		if slot != nil {
-			slot.acknowledgeLocked(units)
+			slot.acknowledge(units)
 		}
 		if status == store.Unexpiring {
 			p.health.unexpiring++
@@ -121,7 +121,7 @@ func (p *partition) learnLocked(e *entry, it *item, sent, now reading) {
 	var m model
 	e.modelLocked(&m, &at, p.l.window)
 	weight := 1 - float64(max(0, m.into))/float64(m.window)
-	e.estimate = m.fleet[0]*weight + m.fleet[1]
+	e.estimate = m.fleetBefore*weight + m.fleet
 	e.synced, e.syncedAt = true, sent.mono
 	if !it.read {
 		return
@@ -150,7 +150,7 @@ func (p *partition) abandonLocked(cause dropCause) {
 		it := &p.batch.items[i]
 		e := it.entry
 		s := p.l.table.shardOf(e.hash)
-		s.mu.Lock()
+		s.lock(e)
 		e.inFlight = false
 		for i, units := range it.units {
 			p.l.ledger.drop(e, it.epoch-1+int64(i), units, cause)
@@ -160,9 +160,9 @@ func (p *partition) abandonLocked(cause dropCause) {
 		case e.place == aside:
 			p.keepOrForgetLocked(s, e)
 		case e.wantRead || e.unsentLocked():
-			s.queueLocked(e, e.rankLocked(0)) // as pressed as at its last sync
+			e.queueLocked(e.rankLocked(0)) // as pressed as at its last sync
 		}
-		s.mu.Unlock()
+		s.unlock(e)
 	}
 	p.carrying = false
 }

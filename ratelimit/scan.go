@@ -1,11 +1,10 @@
 package ratelimit
 
-// This file walks the whole table now and then, off the hot path and in bounded
-// slices: it evicts idle entries, queues entities that a full queue turned away,
+// This file walks the whole table now and then, off the hot path and in slices: it evicts idle entries, queues entities that a full queue turned away,
 // and counts tiers.
 
-// scanSlice is how many entries a tick looks at before it leaves the rest to the
-// next one, to the granularity of a shard.
+// scanSlice is after how many entries a tick leaves the rest to the next one. It ends
+// with a whole shard, which may be several times as many.
 const scanSlice = 20_000
 
 // A scan is how far the walk has come. The housekeeper alone uses it.
@@ -16,7 +15,7 @@ type scan struct {
 }
 
 // scanStep begins a walk every Config.TierScanIntervalTicks, goes on with one under
-// way, and publishes the tiers' sizes at its end. It requires house.
+// way, and publishes the tiers' sizes at its end. It requires the publisher's mu.
 func (l *Limiter) scanStep(r reading) {
 	sc := &l.scan
 	sc.ticks++
@@ -37,30 +36,43 @@ func (l *Limiter) scanStep(r reading) {
 	l.table.trim(l.partitions)
 }
 
-// scan walks one shard and returns how many entries it met. It goes along the
-// shard's lists rather than its index, for the sake of a stable order. Entries set
-// aside are not met: a queue never turns them away.
+// scan walks one shard and returns how many entries it met. It takes their locks one
+// after the other, and that of the shard only to evict. Entries set aside are passed
+// over: a queue never turns them away.
 func (s *shard) scan(r reading, counts *[tiers]int) (seen int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for p := range s.lists {
-		var next *entry
-		for e := s.lists[p].front; e != nil; e = next {
-			next = e.next
-			seen++
-			s.advanceLocked(e, &r)
-			if elapsed(r.mono, e.usedAt) >= s.table.idle {
-				s.evictLocked(e, evictExpired)
-				continue
-			}
-			var m model
-			e.modelLocked(&m, &r, s.table.window)
-			level := m.level(e.threshold, 0)
-			counts[tierOf(pressureOf(level, e.threshold))]++
-			if e.unsentLocked() && !s.closed {
-				s.queueLocked(e, e.rankLocked(level))
-			}
+	for e := range s.entries.each() {
+		seen++
+		e.mu.Lock()
+		idle := s.scanOneLocked(e, &r, counts)
+		e.mu.Unlock()
+		if !idle {
+			continue
 		}
+		s.lock(e)
+		if e.inTableLocked() && e.idleLocked(&r, s.table.idle) { // still
+			s.evictLocked(e, evictExpired)
+		}
+		s.unlock(e)
 	}
 	return seen
+}
+
+// scanOneLocked counts the entry's tier and queues it if it has something to say. Of
+// one that is idle it does neither, and reports that. Of the shard it needs no lock.
+func (s *shard) scanOneLocked(e *entry, r *reading, counts *[tiers]int) (idle bool) {
+	if !e.inTableLocked() {
+		return false
+	}
+	e.advanceLocked(r)
+	if e.idleLocked(r, s.table.idle) {
+		return true
+	}
+	var m model
+	e.modelLocked(&m, r, s.table.window)
+	level := m.level(e.threshold, 0)
+	counts[tierOf(pressureOf(level, e.threshold))]++
+	if e.unsentLocked() && !s.closed.Load() {
+		e.queueLocked(e.rankLocked(level))
+	}
+	return false
 }

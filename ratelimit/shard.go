@@ -1,43 +1,35 @@
 package ratelimit
 
-// This file is a part of the table: the entries whose keys hash to it, their lock,
-// and the counts of the checks made there.
+// This file is a part of the table: the entries whose keys hash to it, and where
+// each is kept.
 
 import (
-	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 // maxHits bounds an entry's credit with eviction: so many times it is passed over
 // without another look-up.
 const maxHits = 3
 
-// A shard holds a share of the entries. Its lock guards them and all its fields;
-// a check takes it once, decides, records, and lets it go, so that checks of one
-// entity happen one after the other. It is taken before a queue's lock.
+// A shard holds a share of the entries. Its lock guards what is in the table and
+// where; what an entry knows has a lock of its own. A check of an entity in the
+// table reads the first cache line, which hardly ever changes.
 type shard struct {
-	// A check touches the first cache line.
+	closed  atomic.Bool // nothing is counted for the fleet any more; set under mu, read under mu or an entry's lock
+	entries index       // in the table and set aside; its lock is mu
 
-	mu      sync.Mutex
-	entries index       // in the table and set aside
-	counts  shardCounts // allowed and limited first
-	closed  bool        // nothing is counted for the fleet any more
+	mu     sync.Mutex
+	counts shardCounts      // guarded by mu
+	lists  [aside]entryList // guarded by mu; by place: fresh, main, guarded; oldest first
 
-	lists [aside]entryList // by place: fresh, main, guarded; oldest first
+	guardedUntil int64 // guarded by mu; mono; the least limitedUntil of guarded; valid if there are any
 
-	guardedUntil int64 // mono; the least limitedUntil of guarded; valid if there are any
+	told toldList
 
 	table *table // immutable
 
-	_ [32]byte // makes it 256 bytes, so that no two shards share a cache line
-}
-
-// shardCounts count what happened in a shard since the start.
-type shardCounts struct {
-	allowed, limited uint64 // decisions, first contacts included
-	misses, queued   uint64 // look-ups that found no entry; pushes to a queue
-	units            uint64 // recorded for the fleet
-	evicted          [evictCauses]uint64
+	_ [56]byte // at most this shares a cache line with the next shard
 }
 
 // An evictCause says why an entry left the table.
@@ -50,24 +42,29 @@ const (
 	evictCauses
 )
 
-// currentLocked reports whether an entry is in the table, in the epoch of a reading,
-// and not idle: most are, and need no more than [entry.useLocked].
-func (s *shard) currentLocked(e *entry, r *reading) bool {
-	return e.epoch == r.epoch && e.place != aside && r.mono-e.usedAt < s.table.idle
+// lock takes the lock of the shard and that of an entry of it.
+func (s *shard) lock(e *entry) {
+	s.mu.Lock()
+	e.mu.Lock()
 }
 
-// findLocked returns the table's entry for a key at a reading, advanced to its
-// epoch, nil if there is none. An entry set aside is revived; an entry idle for
-// too long is evicted first: then the table may be beyond its bounds (changed).
+// unlock lets both go.
+func (s *shard) unlock(e *entry) {
+	e.mu.Unlock()
+	s.mu.Unlock()
+}
+
+// findLocked returns the table's entry for a key at a reading, locked and advanced
+// to its epoch, nil if there is none. An entry set aside is revived; an entry idle
+// for too long is evicted first: then the table may be beyond its bounds (changed).
 func (s *shard) findLocked(hash uint64, key string, r *reading) (e *entry, changed bool) {
 	e = s.entries.find(hash, key)
 	if e == nil {
 		s.counts.misses++
 		return nil, false
 	}
-	if e.epoch != r.epoch {
-		s.advanceLocked(e, r)
-	}
+	e.mu.Lock()
+	e.advanceLocked(r)
 	if e.place != aside {
 		if elapsed(r.mono, e.usedAt) < s.table.idle {
 			e.useLocked(r)
@@ -77,6 +74,7 @@ func (s *shard) findLocked(hash uint64, key string, r *reading) (e *entry, chang
 	}
 	s.counts.misses++
 	if e.place != aside {
+		e.mu.Unlock()
 		return nil, true
 	}
 	e.partition.queue.unkeep(e)
@@ -85,15 +83,14 @@ func (s *shard) findLocked(hash uint64, key string, r *reading) (e *entry, chang
 	return e, true
 }
 
-// createLocked adds an entry for a key that has none. It copies the key, which may be
-// a part of a text much longer than what an entity may take.
+// createLocked adds an entry for a key that has none, and returns it locked.
 func (s *shard) createLocked(hash uint64, key string, r *reading) *entry {
-	e := &entry{
-		key: strings.Clone(key), hash: hash, partition: s.table.owner(key), epoch: r.epoch,
-		usedAt: r.mono, wantRead: true,
-	}
-	s.entries.insert(e)
+	e := newEntry(key)
+	e.hash, e.partition = hash, s.table.owner(key)
+	e.epoch, e.usedAt, e.wantRead = r.epoch, r.mono, true
+	e.mu.Lock()
 	s.placeLocked(e, fresh)
+	s.entries.insert(e)
 	return e
 }
 
@@ -114,7 +111,7 @@ func (s *shard) moveLocked(e *entry, p place) {
 
 // evictLocked takes an entry out of the table. One with units that are not
 // delivered is set aside; the caller must then let [table.trim] see to its bound
-// once the shard's lock is free.
+// once it holds no lock.
 func (s *shard) evictLocked(e *entry, cause evictCause) {
 	s.lists[e.place].remove(e)
 	s.table.live.Add(-1)
@@ -135,7 +132,7 @@ func (s *shard) keepLocked(e *entry) {
 		s.table.overfull.Store(true)
 	}
 	if e.unsentLocked() {
-		s.queueLocked(e, rankIdle)
+		e.queueLocked(rankIdle)
 	}
 }
 
@@ -143,63 +140,8 @@ func (s *shard) keepLocked(e *entry) {
 func (s *shard) forgetLocked(e *entry) {
 	e.place = gone
 	e.queued = false
+	s.collectOneLocked(e)
 	e.partition.queue.unkeep(e)
 	e.partition.queue.remove(e)
 	s.entries.remove(e)
-}
-
-// queueLocked queues the entry for its partition's next tick, unless the queue is
-// full.
-func (s *shard) queueLocked(e *entry, r rank) {
-	if e.queued && r <= e.rank {
-		return
-	}
-	if !e.partition.queue.push(e, r) {
-		return
-	}
-	if !e.queued {
-		s.counts.queued++
-	}
-	e.queued, e.rank = true, r
-}
-
-// advanceLocked brings the entry to the epoch of a reading and drops what became
-// stale. A reading that was made before the entry's last check and took its time to
-// get here is not a clock that stepped back: it changes nothing.
-func (s *shard) advanceLocked(e *entry, r *reading) {
-	if r.epoch < e.epoch && r.mono < e.usedAt {
-		return
-	}
-	was := e.epoch
-	stale := e.advanceLocked(r.epoch)
-	s.table.ledger.drop(e, was-1, stale[0], dropStale)
-	s.table.ledger.drop(e, was, stale[1], dropStale)
-}
-
-// recordLocked counts units of an entity in an epoch. Units of an epoch that the
-// entry does not hold are stale at once.
-func (s *shard) recordLocked(e *entry, epoch int64, units uint64) {
-	if !s.closed {
-		s.counts.units += units
-	}
-	slot := e.slotLocked(epoch)
-	switch {
-	case slot != nil:
-		if discarded := slot.recordLocked(units, !s.closed); discarded > 0 {
-			s.table.ledger.drop(e, epoch, discarded, dropOverflow)
-		}
-	case !s.closed:
-		s.table.ledger.drop(e, epoch, units, dropStale)
-	}
-}
-
-// dropUnsentLocked gives up all units that no batch carries and returns how many.
-func (s *shard) dropUnsentLocked(e *entry, cause dropCause) (units uint64) {
-	for i := range e.slots {
-		n := e.slots[i].unsent
-		e.slots[i].unsent = 0
-		s.table.ledger.drop(e, e.epoch-1+int64(i), n, cause)
-		units += n
-	}
-	return units
 }

@@ -50,7 +50,8 @@ type PartitionStats struct {
 	ClockSkew  time.Duration // how far the store's clock is ahead of this node's, at the last answer
 }
 
-// Stats returns a snapshot.
+// Stats returns a snapshot. It takes the locks of all shards, and of all entities
+// checked since the last tick, one after the other.
 func (l *Limiter) Stats() Stats {
 	d := &l.ledger.dropped
 	s := Stats{Dropped: Dropped{

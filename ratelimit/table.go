@@ -5,18 +5,21 @@ package ratelimit
 import (
 	"hash/maphash"
 	"math/bits"
+	"runtime"
 	"sync/atomic"
 
 	"github.com/cespare/xxhash/v2"
 )
 
-// These set how finely the table is divided. A table this small has one shard, so that
-// its bound is one shard's matter. On a clock that drives the limiter few goroutines
-// check at once, and there are many ticks, each of which sums up all shards.
+// These set how finely the table is divided: finely enough that new keys on all
+// cores seldom meet, and no finer, for every check looks at the first line of a shard.
+// A small table has one shard, so that its bound is one shard's matter. On a clock
+// that drives the limiter the division is the same on every machine.
 const (
 	entriesPerShard = 64
+	shardsPerCore   = 4
 	maxShards       = 256
-	maxDrivenShards = 16
+	drivenShards    = 16
 )
 
 // A table holds the entries of all keys, at most limit of them (one more for each
@@ -30,15 +33,16 @@ type table struct {
 	seed   maphash.Seed // of hash otherwise
 
 	shards   []shard
+	spilled  spilled
 	live     atomic.Int64 // entries in the table, those set aside not counted
 	overfull atomic.Bool  // a partition keeps more evicted entries than it may
 }
 
 // newTable returns an empty table for at most limit entries.
 func newTable(c constants, limit int, stable bool, g *ledger, owner func(key string) *partition) *table {
-	most := maxShards
+	most := min(shardsPerCore*runtime.GOMAXPROCS(0), maxShards)
 	if stable {
-		most = maxDrivenShards
+		most = drivenShards
 	}
 	shards := 1 << (bits.Len(uint(max(1, min(limit/entriesPerShard, most)))) - 1)
 	t := &table{
@@ -67,7 +71,7 @@ func (t *table) shardOf(hash uint64) *shard {
 }
 
 // trim drops the units of the oldest evicted entries of partitions that keep more
-// of them than they may. It requires that no shard's lock is held.
+// of them than they may. It requires that no lock of the table is held.
 func (t *table) trim(partitions []*partition) {
 	if !t.overfull.Load() || !t.overfull.Swap(false) {
 		return
@@ -75,33 +79,14 @@ func (t *table) trim(partitions []*partition) {
 	for _, p := range partitions {
 		for e := p.queue.overflow(); e != nil; e = p.queue.overflow() {
 			s := t.shardOf(e.hash)
-			s.mu.Lock()
+			s.lock(e)
 			if e.place == aside { // not revived meanwhile
-				s.dropUnsentLocked(e, dropOverflow)
+				e.dropUnsentLocked(dropOverflow)
 				if !e.inFlight {
 					s.forgetLocked(e)
 				}
 			}
-			s.mu.Unlock()
+			s.unlock(e)
 		}
 	}
-}
-
-// counts returns the sum of all shards' counts.
-func (t *table) counts() (sum shardCounts) {
-	for i := range t.shards {
-		s := &t.shards[i]
-		s.mu.Lock()
-		c := s.counts
-		s.mu.Unlock()
-		sum.allowed += c.allowed
-		sum.limited += c.limited
-		sum.misses += c.misses
-		sum.queued += c.queued
-		sum.units += c.units
-		for j := range c.evicted {
-			sum.evicted[j] += c.evicted[j]
-		}
-	}
-	return sum
 }

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -314,3 +316,25 @@ func TestATimelineHasOneOutcome(t *testing.T) {
 
 // isSequence reports whether a key of the store is named after a random identity.
 func isSequence(key string) bool { return len(key) > 4 && key[len(key)-4:] == ":seq" }
+
+// The sizes that keep a check to three cache lines of an entry and one of a shard.
+func TestLayout(t *testing.T) {
+	t.Parallel()
+	if strconv.IntSize != 64 {
+		t.Skip("for 64 bits")
+	}
+	const line = 64
+	var e entry
+	var s shard
+	for name, got := range map[string][2]uintptr{
+		"entry":           {unsafe.Sizeof(e), 4 * line},
+		"entry, cold":     {unsafe.Offsetof(e.limitedUntil), 3 * line},
+		"shard":           {unsafe.Sizeof(s), 5 * line},
+		"shard, changing": {unsafe.Offsetof(s.entries) + unsafe.Offsetof(s.entries.len), line},
+		"bucket":          {unsafe.Sizeof(bucket{}), line},
+	} {
+		if got[0] != got[1] {
+			t.Errorf("%s: %d bytes, want %d", name, got[0], got[1])
+		}
+	}
+}

@@ -7,13 +7,9 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 )
-
-// topSlice is how many entries of a shard [Limiter.TopByPressure] looks at, so that
-// no check waits long for the shard's lock. A table has to exceed half a million
-// entries for any to be left out.
-const topSlice = 2048
 
 // Config returns the configuration that [New] was given, its derived fields filled
 // in. CustomKeys is a copy of the overrides that New was given, whatever
@@ -44,10 +40,9 @@ type EntityStats struct {
 // equals by key, and how many it looked at. Entities whose level is 0 are left
 // out. n ≤ 0 is none.
 //
-// It walks the table, one shard's lock after the other, each for at most 2,048
-// entries; of a table too large for that the answer is about a sample of
-// each shard. It changes nothing, takes some tens of nanoseconds for each entity,
-// and is meant for people who look, not for the path of a request.
+// It walks the table, one entity's lock after the other, changes nothing, takes some
+// tens of nanoseconds for each entity, and is meant for people who look, not for the
+// path of a request.
 func (l *Limiter) TopByPressure(n int) (top []EntityStats, seen int) {
 	if n <= 0 {
 		return nil, 0
@@ -89,20 +84,19 @@ type candidate struct {
 }
 
 // pressed returns up to n of the shard's entities, those of the highest pressure, if
-// it is least or above, and how many it looked at. It looks at the shard's lists from
-// the newest entry on, those that were found limited first.
+// it is least or above, and how many it looked at.
 func (s *shard) pressed(r reading, n int, least float64) (found []EntityStats, seen int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	var candidates []candidate
-	for p := len(s.lists) - 1; p >= 0; p-- {
-		for e := s.lists[p].back; e != nil && seen < topSlice; e = e.prev {
+	for e := range s.entries.each() {
+		e.mu.Lock()
+		if e.inTableLocked() {
 			seen++
-			level := s.levelLocked(e, r)
+			level := e.levelLocked(&r, s.table.window)
 			if pressure := pressureOf(level, e.threshold); level > 0 && pressure >= least {
 				candidates = append(candidates, candidate{e, level, pressure})
 			}
 		}
+		e.mu.Unlock()
 	}
 	if len(candidates) > n {
 		slices.SortFunc(candidates, func(a, b candidate) int {
@@ -111,20 +105,24 @@ func (s *shard) pressed(r reading, n int, least float64) (found []EntityStats, s
 		candidates = candidates[:n]
 	}
 	for _, c := range candidates {
-		found = append(found, s.statsLocked(c.entry, r, c.level))
+		c.entry.mu.Lock()
+		if c.entry.inTableLocked() { // still; else its key may have another entry by now
+			found = append(found, c.entry.statsLocked(&r, c.level, s.table.window))
+		}
+		c.entry.mu.Unlock()
 	}
 	return found, seen
 }
 
-// levelLocked is the entity's level at a reading. Other than a check, it leaves the
+// levelLocked is the entity's level at a reading. Unlike a check, it leaves the
 // entry in the epoch it is in.
-func (s *shard) levelLocked(e *entry, r reading) float64 {
+func (e *entry) levelLocked(r *reading, window int64) float64 {
 	var m model
-	e.modelLocked(&m, &r, s.table.window)
+	e.modelLocked(&m, r, window)
 	switch r.epoch - e.epoch {
 	case 0, -1:
 	case 1:
-		m.into = r.into + s.table.window
+		m.into = r.into + window
 	default:
 		return 0
 	}
@@ -132,16 +130,16 @@ func (s *shard) levelLocked(e *entry, r reading) float64 {
 }
 
 // statsLocked describes the entry at a level.
-func (s *shard) statsLocked(e *entry, r reading, level float64) EntityStats {
+func (e *entry) statsLocked(r *reading, level float64, window int64) EntityStats {
 	st := EntityStats{
-		Key: e.key, Level: level, Threshold: e.threshold, Custom: e.custom,
+		Key: strings.Clone(e.key), Level: level, Threshold: e.threshold, Custom: e.custom,
 		Pressure: pressureOf(level, e.threshold), Basis: BasisLocal, Partition: e.partition.name,
 	}
 	st.Tier = tierOf(st.Pressure)
 	if e.synced {
 		age := elapsed(r.mono, e.syncedAt)
 		st.Synced, st.SyncAge = true, time.Duration(age)
-		if age < 2*s.table.window {
+		if age < 2*window {
 			st.Basis = BasisFleet
 		}
 	}

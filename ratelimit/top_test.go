@@ -129,26 +129,6 @@ func TestTopOfManyShards(t *testing.T) {
 	}
 }
 
-// A table too large to be seen whole shows what was limited or is new.
-func TestTopLooksAtABoundedPartOfAShard(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	n := w.node(func(c *Config) { c.LocalCacheMaxEntries = 100 }) // one shard
-	s := &n.table.shards[0]
-	if len(n.table.shards) != 1 {
-		t.Fatalf("%d shards, want 1", len(n.table.shards))
-	}
-	n.table.limit = 10 * topSlice
-	for i := range 2 * topSlice {
-		n.check(fmt.Sprintf("k%d", i), 50)
-	}
-	n.check("newest", 99)
-	top, seen := n.TopByPressure(1)
-	if seen != topSlice || top[0].Key != "newest" {
-		t.Errorf("looked at %d of %d entities, found %v", seen, s.entries.len, keysOf(top))
-	}
-}
-
 func TestTopDuringChecks(t *testing.T) {
 	t.Parallel()
 	n := newWorld(t).node(nil)

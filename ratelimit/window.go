@@ -28,6 +28,10 @@ func elapsed(now, since int64) int64 {
 	return math.MaxInt64
 }
 
+// float converts a count of at most store.MaxUnits, which is exact. As a signed one it
+// takes an instruction, and as an unsigned one six and a branch.
+func float(units uint64) float64 { return float64(int64(units)) }
+
 // A model is all that a decision knows of one entity, as of one reading. It is a
 // value: a [Decision] keeps one, to say later when the level will have fallen.
 //
@@ -36,13 +40,15 @@ func elapsed(now, since int64) int64 {
 // a boundary it is up to one window before it (into < 0), and is then treated
 // as the start of the reference epoch.
 type model struct {
-	window   int64      // ns
-	into     int64      // ns from the start of the reference epoch to the reading
-	elapsed  int64      // ns from the last sync to the reading
-	estimate float64    // fleet count at the last sync, in units; 0 if never synced
-	fleet    [2]float64 // the totals the estimate came from: previous epoch, reference epoch
-	local    [2]float64 // pending units: previous epoch, reference epoch
-	others   proportion // units of others for each pending unit here
+	window   int64   // ns
+	into     int64   // ns from the start of the reference epoch to the reading
+	elapsed  int64   // ns from the last sync to the reading
+	estimate float64 // fleet count at the last sync, in units; 0 if never synced
+
+	fleetBefore, fleet float64 // the totals the estimate came from: previous epoch, reference epoch
+	localBefore, local float64 // pending units: previous epoch, reference epoch
+
+	others proportion // units of others for each pending unit here
 }
 
 // level is the entity's level after a wait of wait nanoseconds without further
@@ -50,10 +56,7 @@ type model struct {
 // totals still weigh, plus the weighted pending units, plus what the other nodes are
 // taken to have counted meanwhile. It never grows with wait.
 func (m *model) level(threshold uint64, wait int64) float64 {
-	// One by one, not as arrays: they were just written so, and a wider load would
-	// have to wait for the stores.
-	fleetBefore, fleet := m.fleet[0], m.fleet[1]
-	localBefore, local := m.local[0], m.local[1]
+	fleetBefore, fleet, localBefore, local := m.fleetBefore, m.fleet, m.localBefore, m.local
 	into := m.into + wait
 	if into >= m.window {
 		into -= m.window

@@ -84,35 +84,35 @@ func TestLevelOfAModel(t *testing.T) {
 	}{
 		{"nothing", model{}, 60, 0, 0},
 
-		{"current units weigh 1 at the start of an epoch", model{local: [2]float64{0, 40}}, 60, 0, 40},
-		{"and at its end", model{local: [2]float64{0, 40}, into: minute - 1}, 60, 0, 40},
-		{"previous units weigh 1 at the start", model{local: [2]float64{40, 0}}, 60, 0, 40},
-		{"half in the middle", model{local: [2]float64{40, 0}, into: minute / 2}, 60, 0, 20},
-		{"a quarter after three quarters", model{local: [2]float64{40, 3}, into: minute / 4 * 3}, 60, 0, 13},
-		{"a wait moves on in the epoch", model{local: [2]float64{40, 3}}, 60, minute / 4 * 3, 13},
-		{"past its end, the current is the previous", model{local: [2]float64{40, 12}}, 60, minute * 5 / 4, 9},
-		{"past the next end nothing is left", model{local: [2]float64{40, 12}}, 60, 2 * minute, 0},
-		{"nor later", model{local: [2]float64{40, 12}}, 60, 100 * minute, 0},
+		{"current units weigh 1 at the start of an epoch", model{local: 40}, 60, 0, 40},
+		{"and at its end", model{local: 40, into: minute - 1}, 60, 0, 40},
+		{"previous units weigh 1 at the start", model{localBefore: 40}, 60, 0, 40},
+		{"half in the middle", model{localBefore: 40, into: minute / 2}, 60, 0, 20},
+		{"a quarter after three quarters", model{localBefore: 40, local: 3, into: minute / 4 * 3}, 60, 0, 13},
+		{"a wait moves on in the epoch", model{localBefore: 40, local: 3}, 60, minute / 4 * 3, 13},
+		{"past its end, the current is the previous", model{localBefore: 40, local: 12}, 60, minute * 5 / 4, 9},
+		{"past the next end nothing is left", model{localBefore: 40, local: 12}, 60, 2 * minute, 0},
+		{"nor later", model{localBefore: 40, local: 12}, 60, 100 * minute, 0},
 
-		{"an estimate leaks threshold/window", model{estimate: 50, fleet: [2]float64{0, 50}}, 60, 20 * second, 30},
-		{"from the last sync on", model{estimate: 50, fleet: [2]float64{0, 50}, elapsed: 10 * second, into: 10 * second}, 60, 10 * second, 30},
-		{"to 0", model{estimate: 50, fleet: [2]float64{0, 50}}, 60, 50 * second, 0},
-		{"and not below", model{estimate: 50, fleet: [2]float64{0, 50}}, 60, 59 * second, 0},
-		{"a fresh one counts whole", model{estimate: 50, fleet: [2]float64{0, 50}}, 60, 0, 50},
-		{"a threshold of 0 leaks nothing", model{estimate: 50, fleet: [2]float64{0, 50}}, 0, 20 * second, 50},
+		{"an estimate leaks threshold/window", model{estimate: 50, fleet: 50}, 60, 20 * second, 30},
+		{"from the last sync on", model{estimate: 50, fleet: 50, elapsed: 10 * second, into: 10 * second}, 60, 10 * second, 30},
+		{"to 0", model{estimate: 50, fleet: 50}, 60, 50 * second, 0},
+		{"and not below", model{estimate: 50, fleet: 50}, 60, 59 * second, 0},
+		{"a fresh one counts whole", model{estimate: 50, fleet: 50}, 60, 0, 50},
+		{"a threshold of 0 leaks nothing", model{estimate: 50, fleet: 50}, 0, 20 * second, 50},
 
-		{"what the totals weigh bounds the estimate", model{estimate: 600, fleet: [2]float64{600, 0}}, 60, minute / 2, 300},
-		{"the bound falls with the previous total", model{estimate: 600, fleet: [2]float64{500, 100}}, 60, minute * 9 / 10, 150},
-		{"in the next epoch the current total falls", model{estimate: 600, fleet: [2]float64{0, 600}}, 60, minute * 19 / 10, 60},
-		{"two epochs on nothing is left", model{estimate: 600, fleet: [2]float64{0, 600}}, 60, 2 * minute, 0},
+		{"what the totals weigh bounds the estimate", model{estimate: 600, fleetBefore: 600}, 60, minute / 2, 300},
+		{"the bound falls with the previous total", model{estimate: 600, fleetBefore: 500, fleet: 100}, 60, minute * 9 / 10, 150},
+		{"in the next epoch the current total falls", model{estimate: 600, fleet: 600}, 60, minute * 19 / 10, 60},
+		{"two epochs on nothing is left", model{estimate: 600, fleet: 600}, 60, 2 * minute, 0},
 		{"without totals there is no estimate", model{estimate: 600}, 60, 0, 0},
 
-		{"fleet and pending add up", model{estimate: 50, fleet: [2]float64{0, 50}, local: [2]float64{8, 3}}, 60, minute / 4, 35 + 6 + 3},
+		{"fleet and pending add up", model{estimate: 50, fleet: 50, localBefore: 8, local: 3}, 60, minute / 4, 35 + 6 + 3},
 
-		{"before the reference epoch its units weigh 1", model{local: [2]float64{40, 3}, into: -minute / 2}, 60, 0, 43},
-		{"until it begins", model{local: [2]float64{40, 3}, into: -minute / 2}, 60, minute / 2, 43},
-		{"and fall then", model{local: [2]float64{40, 3}, into: -minute / 2}, 60, minute, 23},
-		{"the estimate leaks meanwhile", model{estimate: 40, fleet: [2]float64{40, 0}, into: -minute / 2}, 60, minute / 2, 10},
+		{"before the reference epoch its units weigh 1", model{localBefore: 40, local: 3, into: -minute / 2}, 60, 0, 43},
+		{"until it begins", model{localBefore: 40, local: 3, into: -minute / 2}, 60, minute / 2, 43},
+		{"and fall then", model{localBefore: 40, local: 3, into: -minute / 2}, 60, minute, 23},
+		{"the estimate leaks meanwhile", model{estimate: 40, fleetBefore: 40, into: -minute / 2}, 60, minute / 2, 10},
 	} {
 		c.model.window = minute
 		if got := c.model.level(c.threshold, c.wait); math.Abs(got-c.want) > 1e-9 {
@@ -131,9 +131,9 @@ func drawModel(t *rapid.T) (m model, threshold uint64) {
 	m.window = rapid.OneOf(rapid.Just(minute), rapid.Int64Range(int64(100*time.Millisecond), int64(8760*time.Hour))).Draw(t, "window")
 	m.into = rapid.Int64Range(-m.window, m.window-1).Draw(t, "into")
 	m.elapsed = rapid.OneOf(rapid.Int64Range(0, m.window/16), rapid.Int64Range(0, 3*m.window)).Draw(t, "elapsed")
-	m.fleet = [2]float64{units("fleet before"), units("fleet")}
-	m.local = [2]float64{units("pending before"), units("pending")}
-	m.estimate = rapid.Float64Range(0, m.fleet[0]+m.fleet[1]).Draw(t, "estimate")
+	m.fleetBefore, m.fleet = units("fleet before"), units("fleet")
+	m.localBefore, m.local = units("pending before"), units("pending")
+	m.estimate = rapid.Float64Range(0, m.fleetBefore+m.fleet).Draw(t, "estimate")
 	m.others = proportionOf(rapid.Float32Range(0, 1000).Draw(t, "others"))
 	threshold = rapid.OneOf(
 		rapid.Uint64Range(0, 3), rapid.Uint64Range(0, 100), rapid.Uint64(), rapid.Just(uint64(math.MaxUint64)),

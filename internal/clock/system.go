@@ -69,11 +69,17 @@ func newSystem(source func() (wall, mono int64)) *System {
 // one, on whichever goroutines and whether Now or Precise; a step of the wall is
 // seen at the next advance.
 func (s *System) Now() (wall, mono int64) {
-	mono = s.mono.Load()
-	if mono&restFlag != 0 {
-		return s.awaken()
+	if wall, mono, ok := s.Glance(); ok {
+		return wall, mono
 	}
-	return s.wall.Load(), mono
+	return s.awaken()
+}
+
+// Glance is Now where it can answer at once; where it cannot, ok is false and the
+// readings mean nothing. It is small enough to be inlined.
+func (s *System) Glance() (wall, mono int64, ok bool) {
+	mono = s.mono.Load()
+	return s.wall.Load(), mono, mono&restFlag == 0
 }
 
 // Precise reads the time now. It neither wakes a resting clock nor keeps one

@@ -107,6 +107,37 @@ func countingSource(reads *atomic.Int64) func() (wall, mono int64) {
 	}
 }
 
+// Glance answers what Now would, if it need not read the time for that; and it never
+// keeps the clock from resting.
+func TestSystemGlance(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := NewSystem()
+		if _, _, ok := s.Glance(); ok {
+			t.Error("a clock that does not run answers at a glance")
+		}
+		stop := runSystem(s)
+		defer stop()
+		synctest.Wait()
+		if _, _, ok := s.Glance(); ok {
+			t.Error("a clock that rests answers at a glance")
+		}
+		s.Now()
+		for range burst - 1 {
+			wall, mono, ok := s.Glance()
+			if wantWall, wantMono := s.wall.Load(), s.mono.Load(); !ok || wall != wantWall || mono != wantMono {
+				t.Fatalf("Glance = %d, %d, %v; want %d, %d", wall, mono, ok, wantWall, wantMono)
+			}
+			time.Sleep(step)
+		}
+		time.Sleep(2 * step)
+		synctest.Wait()
+		if _, _, ok := s.Glance(); ok {
+			t.Error("Glance kept the clock from resting")
+		}
+	})
+}
+
 func TestSystemRestsWhenNobodyAsks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -16,8 +16,8 @@ const Host = "127.0.0.1"
 // A Port is held: it is given to nobody who asks for any free port, and refuses
 // connections while nobody listens on it by its number.
 type Port struct {
-	number  int // immutable
-	release func() error
+	number  int          // immutable
+	release func() error // immutable
 }
 
 // Hold holds a port that was free. Where the system cannot hold a port that nobody

@@ -188,8 +188,8 @@ func (f *fleet) start(name string) *member {
 	return f.startOn(name, 0)
 }
 
-// startOn is start with the partitions from one on alone, and, without the first, a
-// large table always.
+// startOn is start with the partitions from number first on. A node that leaves any out
+// has a large table always.
 func (f *fleet) startOn(name string, first int) *member {
 	f.Helper()
 	m := &member{
