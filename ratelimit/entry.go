@@ -84,6 +84,8 @@ type entry struct {
 	queueRank rank
 	setAside  bool // in the queue's list of evicted entries
 
+	dueAt uint32 // guarded by the shard's lock; where in due
+
 	// Guarded by mu.
 
 	units    uint64  // recorded for the fleet, since they were collected
@@ -93,7 +95,7 @@ type entry struct {
 
 	// What a check seldom needs.
 
-	limitedUntil int64      // guarded by mu; mono; valid in guarded: when one unit would pass, but for other events
+	limitedUntil int64      // guarded by the shard's lock; mono; valid in guarded: when one unit would pass, but for other events
 	partition    *partition // immutable
 
 	// Links of the shard's list that place names, guarded by the shard's lock; of

@@ -6,7 +6,7 @@ package ratelimit
 // of the table that is for new entries (S3-FIFO, with an entry set aside taking
 // the part of its ghost queue).
 
-import "math"
+import "container/heap"
 
 // An entryList is linked by prev and next. The zero value is empty.
 type entryList struct {
@@ -58,7 +58,7 @@ func (s *shard) makeRoomLocked(keep *entry, r *reading) bool {
 // there is one. What it passes over on the way moves, so that the next call does not
 // meet it again soon: what was looked up gets on in main, what is limited goes to
 // guarded for as long as it will be. So a table full of limited entities costs a
-// new key no more than a look at each shard.
+// new key no more than a look at each shard, and at what is due.
 func (s *shard) evictOneLocked(keep *entry, r *reading) bool {
 	s.releaseLocked(r)
 	size := s.lists[fresh].len + s.lists[main].len + s.lists[guarded].len
@@ -99,44 +99,60 @@ func (s *shard) passLocked(from place, leave int, keep *entry, r *reading) (evic
 	return false
 }
 
+// A dueHeap orders guarded entries by when they are to be looked at again, the first
+// at the front.
+type dueHeap []*entry
+
+func (h dueHeap) Len() int           { return len(h) }
+func (h dueHeap) Less(i, j int) bool { return h[i].limitedUntil < h[j].limitedUntil }
+
+func (h dueHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].dueAt, h[j].dueAt = uint32(i), uint32(j)
+}
+
+// Push appends an entry. It is for package heap.
+func (h *dueHeap) Push(x any) {
+	e := x.(*entry)
+	e.dueAt = uint32(len(*h))
+	*h = append(*h, e)
+}
+
+// Pop takes the last entry off. It is for package heap.
+func (h *dueHeap) Pop() any {
+	last := len(*h) - 1
+	e := (*h)[last]
+	(*h)[last] = nil
+	*h = (*h)[:last]
+	return e
+}
+
 // guardLocked moves an entry that is limited until a monotonic time to guarded.
 func (s *shard) guardLocked(e *entry, until int64) {
-	if s.lists[guarded].len == 0 || until < s.guardedUntil {
-		s.guardedUntil = until
-	}
-	e.limitedUntil = until
 	s.moveLocked(e, guarded)
+	e.limitedUntil = until
+	heap.Push(&s.due, e)
 }
 
-// releaseLocked moves entries that are not limited any more from guarded to main.
-// It looks at them only once the first of them may be.
+// lookAgainAfter is how long a guarded entry that is limited for longer than expected
+// is left alone at least, for each entry in the table, in nanoseconds. A look takes a
+// small part of that.
+const lookAgainAfter = 2000
+
+// releaseLocked moves entries that are not limited any more from guarded to main. It
+// looks at those that are due.
 func (s *shard) releaseLocked(r *reading) {
-	count := s.lists[guarded].len
-	if count == 0 || r.mono < s.guardedUntil {
-		return
-	}
-	s.guardedUntil = math.MaxInt64
-	for ; count > 0; count-- {
-		e := s.lists[guarded].front
+	for len(s.due) > 0 && s.due[0].limitedUntil <= r.mono {
+		e := s.due[0]
 		e.mu.Lock()
-		s.lookAgainLocked(e, r)
+		if limited := e.limitedForLocked(r, s.table.window); limited == 0 {
+			s.moveLocked(e, main)
+		} else {
+			e.limitedUntil = r.mono + max(limited, lookAgainAfter*s.table.live.Load())
+			heap.Fix(&s.due, 0)
+		}
 		e.mu.Unlock()
 	}
-}
-
-// lookAgainLocked moves a guarded entry to main, or to the back of guarded if it is
-// limited still.
-func (s *shard) lookAgainLocked(e *entry, r *reading) {
-	if r.mono >= e.limitedUntil {
-		limited := e.limitedForLocked(r, s.table.window)
-		if limited == 0 {
-			s.moveLocked(e, main)
-			return
-		}
-		e.limitedUntil = r.mono + limited
-	}
-	s.guardedUntil = min(s.guardedUntil, e.limitedUntil)
-	s.moveLocked(e, guarded)
 }
 
 // limitedForLocked returns for how long the entity would be refused a single unit

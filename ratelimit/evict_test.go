@@ -377,3 +377,48 @@ func BenchmarkNewKeyInATableOfLimitedEntities(b *testing.B) {
 		l.Check(strconv.Itoa(i), 1)
 	}
 }
+
+// A new key costs a table full of limited entities a look at those that may be limited
+// no more, and at no others: whoever was looked at is in the new epoch.
+func TestANewKeyLooksAtTheLimitedOnlyWhenTheyAreDue(t *testing.T) {
+	t.Parallel()
+	const size = 1000
+	w := newWorld(t)
+	n := w.node(func(c *Config) {
+		c.LocalCacheMaxEntries, c.GlobalThreshold, c.CountLimited = size, 1000, true
+		c.TickInterval, c.TierScanIntervalTicks = c.WindowInterval/4, 1000 // no scan looks at any
+	})
+	for i := range size {
+		n.check(fmt.Sprint("limited", i), uint64(1001+i)) // until further and further into the next window
+	}
+	for i := range 2 * size {
+		n.check(fmt.Sprint("flood", i), 1)
+	}
+	w.clock.Advance(n.cfg.WindowInterval)
+	epoch := n.read().epoch
+	looked := func() (count int) {
+		n.eachEntry(func(e *entry) {
+			if e.place == guarded && e.epoch == epoch {
+				count++
+			}
+		})
+		return count
+	}
+	held := len(n.held())
+	for i := range 100 {
+		w.clock.Advance(n.cfg.WindowInterval / 200)
+		n.check(fmt.Sprint("new", i), 1)
+		if got := looked(); got > 5 {
+			t.Fatalf("after %d new keys %d of %d guarded entries were looked at and stayed", i+1, got, held)
+		}
+	}
+	released := 0
+	n.eachEntry(func(e *entry) {
+		if e.place == main && e.epoch == epoch {
+			released++
+		}
+	})
+	if released < size/4 {
+		t.Errorf("%d entries were released, want those limited for half a window: the test shows nothing", released)
+	}
+}

@@ -4,6 +4,7 @@ package ratelimit
 // each is kept.
 
 import (
+	"container/heap"
 	"sync"
 	"sync/atomic"
 )
@@ -23,13 +24,13 @@ type shard struct {
 	counts shardCounts      // guarded by mu
 	lists  [aside]entryList // guarded by mu; by place: fresh, main, guarded; oldest first
 
-	guardedUntil int64 // guarded by mu; mono; the least limitedUntil of guarded; valid if there are any
+	due dueHeap // guarded by mu; those in guarded, by limitedUntil
 
 	told toldList
 
 	table *table // immutable
 
-	_ [56]byte // at most this shares a cache line with the next shard
+	_ [40]byte // at most this shares a cache line with the next shard
 }
 
 // An evictCause says why an entry left the table.
@@ -102,9 +103,17 @@ func (s *shard) placeLocked(e *entry, p place) {
 	s.table.live.Add(1)
 }
 
+// unlistLocked takes an entry out of its list.
+func (s *shard) unlistLocked(e *entry) {
+	s.lists[e.place].remove(e)
+	if e.place == guarded {
+		heap.Remove(&s.due, int(e.dueAt))
+	}
+}
+
 // moveLocked moves an entry to the back of one of the shard's lists.
 func (s *shard) moveLocked(e *entry, p place) {
-	s.lists[e.place].remove(e)
+	s.unlistLocked(e)
 	e.place = p
 	s.lists[p].pushBack(e)
 }
@@ -113,7 +122,7 @@ func (s *shard) moveLocked(e *entry, p place) {
 // delivered is set aside; the caller must then let [table.trim] see to its bound
 // once it holds no lock.
 func (s *shard) evictLocked(e *entry, cause evictCause) {
-	s.lists[e.place].remove(e)
+	s.unlistLocked(e)
 	s.table.live.Add(-1)
 	s.counts.evicted[cause]++
 	if !e.inFlight && !e.unsentLocked() {

@@ -12,14 +12,17 @@ import (
 )
 
 // These set how finely the table is divided: finely enough that new keys on all
-// cores seldom meet, and no finer, for every check looks at the first line of a shard.
-// A small table has one shard, so that its bound is one shard's matter. On a clock
-// that drives the limiter the division is the same on every machine.
+// cores seldom meet, and that what is done under a shard's lock to all its entries
+// takes no longer than a millisecond or two; and no finer, for every check looks at
+// the first line of a shard. A small table has one shard, so that its bound is one
+// shard's matter. On a clock that drives the limiter the division is the same on every
+// machine.
 const (
-	entriesPerShard = 64
-	shardsPerCore   = 4
-	maxShards       = 256
-	drivenShards    = 16
+	leastPerShard = 64   // entries, unless there is one shard
+	mostPerShard  = 8192 // entries, unless there are maxShards
+	shardsPerCore = 4
+	maxShards     = 256
+	drivenShards  = 16
 )
 
 // A table holds the entries of all keys, at most limit of them (one more for each
@@ -40,11 +43,12 @@ type table struct {
 
 // newTable returns an empty table for at most limit entries.
 func newTable(c constants, limit int, stable bool, g *ledger, owner func(key string) *partition) *table {
-	most := min(shardsPerCore*runtime.GOMAXPROCS(0), maxShards)
+	shards := max(shardsPerCore*runtime.GOMAXPROCS(0), limit/mostPerShard)
 	if stable {
-		most = drivenShards
+		shards = drivenShards
 	}
-	shards := 1 << (bits.Len(uint(max(1, min(limit/entriesPerShard, most)))) - 1)
+	shards = max(1, min(shards, maxShards, limit/leastPerShard))
+	shards = 1 << (bits.Len(uint(shards)) - 1)
 	t := &table{
 		constants: c, ledger: g, owner: owner, limit: int64(limit), stable: stable, seed: maphash.MakeSeed(),
 		shards: make([]shard, shards),
