@@ -13,13 +13,13 @@ import (
 
 // These set how finely the table is divided: finely enough that new keys on all
 // cores seldom meet, and that what is done under a shard's lock to all its entries
-// takes no longer than a millisecond or two; and no finer, for every check looks at
+// takes no longer than some two milliseconds; and no finer, for every check looks at
 // the first line of a shard. A small table has one shard, so that its bound is one
 // shard's matter. On a clock that drives the limiter the division is the same on every
 // machine.
 const (
-	leastPerShard = 64   // entries, unless there is one shard
-	mostPerShard  = 8192 // entries, unless there are maxShards
+	leastPerShard = 64    // entries, unless there is one shard
+	mostPerShard  = 16384 // entries, unless there are maxShards
 	shardsPerCore = 4
 	maxShards     = 256
 	drivenShards  = 16
