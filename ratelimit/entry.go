@@ -95,7 +95,7 @@ type entry struct {
 
 	// What a check seldom needs.
 
-	limitedUntil int64      // guarded by the shard's lock; mono; valid in guarded: when one unit would pass, but for other events
+	limitedUntil int64      // guarded by the shard's lock; mono; valid in guarded: when to look again whether one unit would pass
 	partition    *partition // immutable
 
 	// Links of the shard's list that place names, guarded by the shard's lock; of

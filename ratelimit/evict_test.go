@@ -422,3 +422,23 @@ func TestANewKeyLooksAtTheLimitedOnlyWhenTheyAreDue(t *testing.T) {
 		t.Errorf("%d entries were released, want those limited for half a window: the test shows nothing", released)
 	}
 }
+
+// An entity that is limited still when it is due is then left alone for a while, so
+// that new keys do not look at it again and again.
+func TestWhoIsLimitedForLongerIsLeftAloneForAWhile(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	n := w.small(10)
+	for i := range 9 {
+		n.check(fmt.Sprint("limited", i), 3)
+	}
+	n.flood("once", 100) // has the limited ones guarded
+	s := &n.table.shards[0]
+	e := s.due[0]
+	w.clock.Advance(time.Duration(e.limitedUntil-n.read().mono) - time.Microsecond)
+	e.limitedUntil = n.read().mono // it was looked at too early, by a microsecond
+	n.check("new", 1)
+	if alone := e.limitedUntil - n.read().mono; e.place != guarded || alone < 10*lookAgainAfter {
+		t.Errorf("in place %d, left alone for %d ns, want %d for each of 10 entries", e.place, alone, lookAgainAfter)
+	}
+}

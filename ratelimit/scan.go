@@ -1,7 +1,7 @@
 package ratelimit
 
-// This file walks the whole table now and then, off the hot path and in slices: it evicts idle entries, queues entities that a full queue turned away,
-// and counts tiers.
+// This file walks the whole table now and then, off the hot path and in slices: it
+// evicts idle entries, queues entities that a full queue turned away, and counts tiers.
 
 // scanSlice is after how many entries a tick leaves the rest to the next one. It ends
 // with a whole shard, which may be several times as many.

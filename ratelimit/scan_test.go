@@ -119,3 +119,21 @@ func TestTheScanGoesInSlices(t *testing.T) {
 		t.Error("the second walk is not under way at the eighth tick")
 	}
 }
+
+// What is set aside is not in the table, and in no tier.
+func TestAScanPassesOverWhatIsSetAside(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	n := w.small(10)
+	n.check("stays", 1)
+	n.check("goes", 1)
+	n.Forget("goes") // its unit is not delivered
+	var counts [tiers]int
+	for i := range n.table.shards {
+		n.table.shards[i].scan(n.read(), &counts)
+	}
+	if counts != [tiers]int{Low: 1} {
+		t.Errorf("tiers %v, want the one entity that stays", counts)
+	}
+	w.conserves(n)
+}

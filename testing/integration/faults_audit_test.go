@@ -150,15 +150,14 @@ func (m *member) audit(sum *tally, s *scenario) account {
 		sum.lost += gone
 		t.Errorf("LOST: %s: counted is not delivered + dropped: %+v", m.name, st)
 	}
-	// A reply after Close is none to the limiter: late units are among the unknown.
-	late := toldAcked - st.Delivered
-	if toldAcked < st.Delivered || late > st.Dropped.Unknown {
-		t.Errorf("%s: told of %d units delivered, Stats says %d, unknown %d", m.name, toldAcked, st.Delivered, st.Dropped.Unknown)
+	// A reply after Close is none to the limiter: late units, delivered or poisoned,
+	// are among the unknown.
+	late, latePoisoned := toldAcked-st.Delivered, toldPoisoned-st.Dropped.Poisoned
+	if toldAcked < st.Delivered || toldPoisoned < st.Dropped.Poisoned || late+latePoisoned > st.Dropped.Unknown {
+		t.Errorf("%s: told of %d units delivered and %d poisoned, Stats says %d and %d, unknown %d",
+			m.name, toldAcked, toldPoisoned, st.Delivered, st.Dropped.Poisoned, st.Dropped.Unknown)
 	}
-	if st.Dropped.Poisoned != toldPoisoned {
-		t.Errorf("%s: told of %d units poisoned, Stats says %d", m.name, toldPoisoned, st.Dropped.Poisoned)
-	}
-	if want := st.Undelivered + st.Dropped.Total() - st.Dropped.Poisoned - late; missing != want {
+	if want := st.Undelivered + st.Dropped.Total() - st.Dropped.Poisoned - late - latePoisoned; missing != want {
 		t.Errorf("%s: of what callers counted %d units were not delivered, Stats says %d: %+v", m.name, missing, want, st)
 	}
 	m.permitted(s)
