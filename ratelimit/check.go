@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/hanzoai/limiters/internal/level"
 	"github.com/hanzoai/limiters/ratelimit/store"
 )
 
@@ -93,7 +94,7 @@ func (l *Limiter) read() reading {
 	if !coarse {
 		r.wall, r.mono = l.clock.Now()
 	}
-	r.epoch, r.into = epochAt(r.wall, l.window)
+	r.epoch, r.into = level.EpochAt(r.wall, l.window)
 	return r
 }
 
@@ -106,7 +107,7 @@ func (l *Limiter) epochOf(t time.Time, r reading) int64 {
 	if t.Before(time.Unix(0, math.MinInt64)) {
 		return math.MinInt64
 	}
-	epoch, _ := epochAt(t.UnixNano(), l.window)
+	epoch, _ := level.EpochAt(t.UnixNano(), l.window)
 	return epoch
 }
 
@@ -208,13 +209,13 @@ func (l *Limiter) decideLocked(d *Decision, s *shard, e *entry, q *request, r *r
 	m := &d.model
 	e.timesLocked(m, r, l.window)
 	e.countsLocked(m)
-	d.level = m.level(e.threshold, 0) + float(min(q.units, store.MaxUnits))
+	d.level = m.Level(e.threshold, 0) + level.Float(min(q.units, store.MaxUnits))
 	d.basis = BasisLocal
-	if e.synced && m.elapsed < 2*l.window {
+	if e.synced && m.Elapsed < 2*l.window {
 		d.basis = BasisFleet
 	}
 	speaks := q.units > 0
-	if d.level >= float64(e.threshold) {
+	if !level.Fits(d.level, e.threshold) {
 		d.verdict = VerdictLimited
 		speaks = speaks && l.countLimited
 	}
@@ -224,7 +225,7 @@ func (l *Limiter) decideLocked(d *Decision, s *shard, e *entry, q *request, r *r
 			slot.pending += q.units // as recordLocked does, in nearly every case; unsent is within pending
 			slot.unsent += q.units
 			e.units += q.units
-			m.local = float(slot.pending)
+			m.Local = level.Float(slot.pending)
 		} else {
 			e.recordLocked(q.epoch, q.units, open)
 			e.countsLocked(m)
@@ -246,9 +247,9 @@ func (l *Limiter) decideLocked(d *Decision, s *shard, e *entry, q *request, r *r
 func (l *Limiter) firstContactLocked(d *Decision, s *shard, hash uint64, name string, q *request, r *reading, open bool) *entry {
 	d.dryRun, d.custom, d.threshold, d.units = l.dryRun, q.custom, q.threshold, q.units
 	d.basis = BasisFirstContact
-	d.level = float(min(q.units, store.MaxUnits))
-	d.model = model{window: l.window, into: r.into}
-	if q.threshold == 0 || l.strict && d.level >= float64(q.threshold) {
+	d.level = level.Float(min(q.units, store.MaxUnits))
+	d.model = level.Leaky{Window: l.window, Into: r.into}
+	if q.threshold == 0 || l.strict && !level.Fits(d.level, q.threshold) {
 		d.verdict = VerdictLimited
 		s.counts.limited++
 	} else {
@@ -261,7 +262,7 @@ func (l *Limiter) firstContactLocked(d *Decision, s *shard, hash uint64, name st
 	e.threshold, e.custom = q.threshold, q.custom
 	e.recordLocked(q.epoch, q.units, open)
 	e.tellLocked(s)
-	d.model.localBefore, d.model.local = float64(e.slots[0].pending), float64(e.slots[1].pending)
+	d.model.LocalBefore, d.model.Local = float64(e.slots[0].pending), float64(e.slots[1].pending)
 	if open {
 		e.queueLocked(e.rankLocked(d.level))
 	}

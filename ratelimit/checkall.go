@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hanzoai/limiters/internal/level"
 	"github.com/hanzoai/limiters/ratelimit/store"
 )
 
@@ -100,7 +101,7 @@ type demand struct {
 }
 
 // asked is what the demand adds to a level.
-func (dm *demand) asked() float64 { return float(min(dm.units, store.MaxUnits)) }
+func (dm *demand) asked() float64 { return level.Float(min(dm.units, store.MaxUnits)) }
 
 // A repeat is an item whose key an earlier item has, by their indices.
 type repeat struct{ item, first int }
@@ -207,11 +208,11 @@ func (l *Limiter) examineLocked(dm *demand, r *reading) {
 	dm.entry, dm.changed = dm.shard.findLocked(dm.hash, dm.name, r)
 	e := dm.entry
 	if e == nil {
-		dm.limited = dm.threshold == 0 || l.strict && dm.asked() >= float64(dm.threshold)
+		dm.limited = dm.threshold == 0 || l.strict && !level.Fits(dm.asked(), dm.threshold)
 		return
 	}
 	e.threshold, e.custom, e.generation = dm.threshold, dm.custom, 0
-	var m model
+	var m level.Leaky
 	e.modelLocked(&m, r, l.window)
-	dm.limited = m.level(dm.threshold, 0)+dm.asked() >= float64(dm.threshold)
+	dm.limited = !level.Fits(m.Level(dm.threshold, 0)+dm.asked(), dm.threshold)
 }

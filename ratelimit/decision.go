@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/hanzoai/limiters/internal/level"
 	"github.com/hanzoai/limiters/ratelimit/store"
 )
 
@@ -71,9 +72,9 @@ type Decision struct {
 	custom    bool
 	dryRun    bool
 	threshold uint64
-	units     uint64  // of the request
-	level     float64 // the request included
-	model     model   // as the check left it: what it recorded is included
+	units     uint64      // of the request
+	level     float64     // the request included
+	model     level.Leaky // as the check left it: what it recorded is included
 }
 
 // Allowed reports whether the caller should go on: unless the verdict is limited,
@@ -106,8 +107,8 @@ func (d Decision) Level() float64 { return d.level }
 // more would not; one of just as many would pass unless the level is whole.
 func (d Decision) Remaining() uint64 {
 	// The model contains what was recorded, and what follows from that.
-	level := max(d.level, d.model.level(d.threshold, 0))
-	used := uint64(math.Ceil(level)) // exact: a level is far below 2^63
+	reached := max(d.level, d.model.Level(d.threshold, 0))
+	used := uint64(math.Ceil(reached)) // exact: a level is far below 2^63
 	return d.threshold - min(used, d.threshold)
 }
 
@@ -119,12 +120,12 @@ func (d Decision) RetryAfter() time.Duration {
 	if d.verdict != VerdictLimited {
 		return 0
 	}
-	threshold, units := float64(d.threshold), float64(min(d.units, store.MaxUnits))
-	if units >= threshold {
+	units := level.Float(min(d.units, store.MaxUnits))
+	if !level.Fits(units, d.threshold) {
 		return Never
 	}
-	return time.Duration(d.model.wait(func(wait int64) bool {
-		return d.model.level(d.threshold, wait)+units < threshold
+	return time.Duration(d.model.Wait(func(wait int64) bool {
+		return level.Fits(d.model.Level(d.threshold, wait)+units, d.threshold)
 	}))
 }
 
@@ -132,7 +133,7 @@ func (d Decision) RetryAfter() time.Duration {
 // traffic anywhere. It is at most two windows (three after the wall clock
 // stepped back), and 0 if the level is 0 now.
 func (d Decision) Reset() time.Duration {
-	return time.Duration(d.model.wait(func(wait int64) bool {
-		return d.model.level(d.threshold, wait) <= 0
+	return time.Duration(d.model.Wait(func(wait int64) bool {
+		return d.model.Level(d.threshold, wait) <= 0
 	}))
 }

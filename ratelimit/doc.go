@@ -24,11 +24,9 @@
 //
 // The level is the fleet's count as of the last sync, leaking at threshold / window
 // and never above what that count still weighs in the sliding window, plus what
-// this process counted and the fleet's count does not contain yet. At thresholds of
-// 1,000 and more the other processes are taken to count meanwhile as they did before,
-// up to 1/32 of the threshold, unless Config.HotSyncInterval is set. Limited requests
-// are not counted unless Config.CountLimited says so. A key seen for the first
-// time is allowed. The [Decision] says what it rests on, and when to come back.
+// this process counted and the fleet's count does not contain yet. Limited requests
+// are not counted unless Config.CountLimited says so. A key seen for the first time is
+// allowed. The [Decision] says what it rests on, and when to come back.
 //
 // # Time
 //

@@ -7,13 +7,14 @@ import (
 	"sync"
 	"unsafe"
 
+	"github.com/hanzoai/limiters/internal/level"
 	"github.com/hanzoai/limiters/ratelimit/store"
 )
 
 // A reading is one reading of the clock, and where it lies in the windows.
 type reading struct {
 	wall, mono  int64 // ns
-	epoch, into int64 // epochAt(wall)
+	epoch, into int64 // level.EpochAt(wall)
 }
 
 // A slot is what an entry holds for one epoch, in units.
@@ -64,19 +65,19 @@ type entry struct {
 	allowed    uint32 // decisions, since they were collected
 	limited    uint32 // decisions, since they were collected
 
-	place     place      // changed under the shard's lock, too
-	rank      rank       // at which it was queued
-	hits      uint8      // look-ups since eviction last passed by, at most maxHits
-	tier      Tier       // at the last sync
-	others    proportion // units of others for each of this node's between syncs
-	custom    bool       // threshold is the key's own
-	queued    bool       // in the partition's queue, or taken from it and not yet encoded
-	inFlight  bool       // part of the partition's batch without an answer
-	synced    bool       // a reply was applied
-	read      bool       // a reply with both counters was applied
-	wantRead  bool       // the next sync shall read the counters
-	prevFinal bool       // slots[0].total was read when nobody could add to it any more
-	told      bool       // the shard knows that there is something to collect
+	place     place       // changed under the shard's lock, too
+	rank      rank        // at which it was queued
+	hits      uint8       // look-ups since eviction last passed by, at most maxHits
+	tier      level.Tier  // at the last sync
+	share     level.Share // this node's part of what the fleet counts
+	custom    bool        // threshold is the key's own
+	queued    bool        // in the partition's queue, or taken from it and not yet encoded
+	inFlight  bool        // part of the partition's batch without an answer
+	synced    bool        // a reply was applied
+	read      bool        // a reply with both counters was applied
+	wantRead  bool        // the next sync shall read the counters
+	prevFinal bool        // slots[0].total was read when nobody could add to it any more
+	told      bool        // the shard knows that there is something to collect
 
 	// Guarded by the queue's lock.
 
@@ -158,7 +159,7 @@ func (e *entry) shiftLocked(epoch int64) (stale [2]uint64) {
 	default:
 		stale[0], stale[1] = e.slots[0].unsent, e.slots[1].unsent
 		e.slots = [2]slot{}
-		e.estimate, e.others = 0, 0
+		e.estimate, e.share = 0, 0
 		e.read = e.read && epoch > e.epoch
 	}
 	e.epoch = epoch
@@ -180,25 +181,25 @@ func (e *entry) slotLocked(epoch int64) *slot {
 
 // modelLocked makes m the entry's model as of a reading to whose epoch it has been
 // advanced. A reading before the entry's epoch counts as its start.
-func (e *entry) modelLocked(m *model, r *reading, window int64) {
+func (e *entry) modelLocked(m *level.Leaky, r *reading, window int64) {
 	e.timesLocked(m, r, window)
 	e.countsLocked(m)
 }
 
 // timesLocked and countsLocked are the parts of modelLocked, small enough to be inlined:
 // a check calls them itself.
-func (e *entry) timesLocked(m *model, r *reading, window int64) {
-	m.window, m.into = window, r.into
+func (e *entry) timesLocked(m *level.Leaky, r *reading, window int64) {
+	m.Window, m.Into = window, r.into
 	if e.epoch != r.epoch {
-		m.into -= window // the clock stepped back: see advanceLocked
+		m.Into -= window // the clock stepped back: see advanceLocked
 	}
-	m.elapsed = elapsed(r.mono, e.syncedAt)
-	m.estimate, m.others = e.estimate, e.others
+	m.Elapsed = level.Elapsed(r.mono, e.syncedAt)
+	m.Estimate = e.estimate
 }
 
-func (e *entry) countsLocked(m *model) {
-	m.fleetBefore, m.fleet = float(e.slots[0].total), float(e.slots[1].total)
-	m.localBefore, m.local = float(e.slots[0].pending), float(e.slots[1].pending)
+func (e *entry) countsLocked(m *level.Leaky) {
+	m.FleetBefore, m.Fleet = level.Float(e.slots[0].total), level.Float(e.slots[1].total)
+	m.LocalBefore, m.Local = level.Float(e.slots[0].pending), level.Float(e.slots[1].pending)
 }
 
 // recordLocked counts units in an epoch, for the fleet too if open, as they are until
@@ -267,7 +268,9 @@ func (e *entry) queueLocked(r rank) {
 }
 
 // idleLocked reports whether the entry was not used for as long as an entry may be.
-func (e *entry) idleLocked(r *reading, idle int64) bool { return elapsed(r.mono, e.usedAt) >= idle }
+func (e *entry) idleLocked(r *reading, idle int64) bool {
+	return level.Elapsed(r.mono, e.usedAt) >= idle
+}
 
 // useLocked notes that a check found the entry. Readings may come here out of order.
 func (e *entry) useLocked(r *reading) {
@@ -282,36 +285,36 @@ func (e *entry) useLocked(r *reading) {
 // that of this level or of the last sync, whichever is higher), or the last read is
 // as old as an entry may become. Every read is one from scratch: it replaces all
 // that is known of the fleet.
-func (e *entry) needsReadLocked(level float64, mono int64, c *constants) bool {
+func (e *entry) needsReadLocked(reached float64, mono int64, c *constants) bool {
 	if e.read && mono-e.readAt < c.sync/2 {
 		return false // not due in any tier
 	}
-	return e.dueLocked(level, mono, c)
+	return e.dueLocked(reached, mono, c)
 }
 
 // dueLocked is needsReadLocked without its shortcut.
-func (e *entry) dueLocked(level float64, mono int64, c *constants) bool {
+func (e *entry) dueLocked(reached float64, mono int64, c *constants) bool {
 	if !e.read {
 		return true
 	}
-	since := elapsed(mono, e.readAt)
+	since := level.Elapsed(mono, e.readAt)
 	if since >= c.ttl {
 		return true
 	}
-	tier := max(tierOf(pressureOf(level, e.threshold)), e.tier)
-	interval, ok := tier.readInterval(c.sync)
+	tier := max(level.TierOf(level.Pressure(reached, e.threshold)), e.tier)
+	interval, ok := tier.ReadInterval(c.sync)
 	return ok && since >= interval
 }
 
 // rankLocked is the rank in the queue that a level deserves: that of its tier, or
 // of the tier at the last sync, whichever is higher. It asks in which tier a
 // pressure would be without dividing.
-func (e *entry) rankLocked(level float64) rank {
+func (e *entry) rankLocked(reached float64) rank {
 	threshold := float64(e.threshold)
 	switch {
-	case 10*level < threshold && e.tier == Idle || e.threshold == 0:
+	case 10*reached < threshold && e.tier == level.Idle || e.threshold == 0:
 		return rankIdle
-	case 10*level < 8*threshold && e.tier < Hot:
+	case 10*reached < 8*threshold && e.tier < level.Hot:
 		return rankWarm
 	default:
 		return rankHot

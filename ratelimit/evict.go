@@ -6,7 +6,11 @@ package ratelimit
 // of the table that is for new entries (S3-FIFO, with an entry set aside taking
 // the part of its ghost queue).
 
-import "container/heap"
+import (
+	"container/heap"
+
+	"github.com/hanzoai/limiters/internal/level"
+)
 
 // An entryList is linked by prev and next. The zero value is empty.
 type entryList struct {
@@ -159,16 +163,16 @@ func (s *shard) releaseLocked(r *reading) {
 // if nothing else happened to it, in nanoseconds; 0 if it would not be refused.
 func (e *entry) limitedForLocked(r *reading, window int64) int64 {
 	e.advanceLocked(r)
-	var m model
+	var m level.Leaky
 	e.modelLocked(&m, r, window)
 	passes := func(wait int64) bool {
-		level := m.level(e.threshold, wait)
-		return level <= 0 || level+1 < float64(e.threshold)
+		reached := m.Level(e.threshold, wait)
+		return reached <= 0 || level.Fits(reached+1, e.threshold)
 	}
 	if passes(0) {
 		return 0
 	}
-	return m.wait(passes)
+	return m.Wait(passes)
 }
 
 // evictAnyLocked evicts an entry although all are limited: the one that has been

@@ -22,6 +22,11 @@ import (
 // start is when every test's clock starts: at the beginning of a window of a minute.
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
+const (
+	minute = int64(time.Minute)
+	second = int64(time.Second)
+)
+
 // A world is a fake clock and what a fleet shares.
 type world struct {
 	t     *testing.T

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/hanzoai/limiters/internal/level"
 	"github.com/hanzoai/limiters/ratelimit/store"
 )
 
@@ -31,7 +32,7 @@ type health struct {
 	writes, reads              uint64 // counters, in acknowledged batches
 	poisoned, refused          uint64 // writes
 	unexpiring                 uint64 // writes
-	transitions                [tiers][tiers]uint64
+	transitions                [level.Tiers][level.Tiers]uint64
 	mismatches                 uint64 // replies that showed another window
 	deferred                   int    // entities that the last tick left for the next
 
@@ -71,7 +72,7 @@ func (p *partition) sayLocked(level slog.Level, text string, attrs ...slog.Attr)
 // p.mu.
 func (p *partition) observeLocked(err error, sent, now reading) {
 	h, m := &p.health, p.l.metrics
-	m.pipelineMS[p.index].Update(float64(elapsed(now.mono, sent.mono)) / 1e6)
+	m.pipelineMS[p.index].Update(float64(level.Elapsed(now.mono, sent.mono)) / 1e6)
 	if err != nil {
 		failure := asStoreError(err)
 		m.errorTotal(failure.Step, failure.Cause, p.index).Inc()
@@ -98,7 +99,7 @@ func (p *partition) observeLocked(err error, sent, now reading) {
 	}
 	if h.tried && !h.up && h.announced {
 		p.sayLocked(slog.LevelInfo, "ratelimit: partition is up again",
-			slog.Duration("after", time.Duration(elapsed(now.mono, h.downSince))))
+			slog.Duration("after", time.Duration(level.Elapsed(now.mono, h.downSince))))
 	}
 	h.up, h.tried = true, true
 	h.replies++
@@ -152,7 +153,7 @@ func (p *partition) noticeLocked(now reading) {
 		{h.unexpiring, "ratelimit: the store refuses to let new counters expire"},
 	} {
 		last := &h.noticed[i]
-		if n.count == last.count || last.count > 0 && elapsed(now.mono, last.at) < int64(noticeInterval) {
+		if n.count == last.count || last.count > 0 && level.Elapsed(now.mono, last.at) < int64(noticeInterval) {
 			continue
 		}
 		p.sayLocked(slog.LevelWarn, n.text, slog.Uint64("writes", n.count-last.count))

@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/hanzoai/limiters/internal/level"
 )
 
 // invariants checks all that must hold between any two steps.
@@ -143,17 +145,17 @@ func (n *node) sound(e *entry) (found []string) {
 		bad("in flight %v, in the batch %v", e.inFlight, carried)
 	}
 	r := n.read()
-	copied := entry{epoch: e.epoch, slots: e.slots, estimate: e.estimate, syncedAt: e.syncedAt, others: e.others}
+	copied := entry{epoch: e.epoch, slots: e.slots, estimate: e.estimate, syncedAt: e.syncedAt}
 	copied.shiftLocked(r.epoch)
-	var m model
+	var m level.Leaky
 	copied.modelLocked(&m, &r, n.window)
 	for _, wait := range []int64{0, 1, n.window / 2, n.window, 2 * n.window} {
-		if level := m.level(e.threshold, wait); math.IsNaN(level) || math.IsInf(level, 0) || level < 0 {
-			bad("level %v in %d ns", level, wait)
+		if reached := m.Level(e.threshold, wait); math.IsNaN(reached) || math.IsInf(reached, 0) || reached < 0 {
+			bad("level %v in %d ns", reached, wait)
 		}
 	}
-	if level := m.level(e.threshold, m.emptyAfter()); level != 0 {
-		bad("level %v when it must be empty", level)
+	if reached := m.Level(e.threshold, m.EmptyAfter()); reached != 0 {
+		bad("level %v when it must be empty", reached)
 	}
 	return found
 }

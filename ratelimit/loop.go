@@ -6,6 +6,8 @@ import (
 	"context"
 	"math/rand/v2"
 	"time"
+
+	"github.com/hanzoai/limiters/internal/level"
 )
 
 // A driver is a clock that calls the ticks itself: while it advances, in the order
@@ -112,7 +114,7 @@ func (p *partition) tickIfFree(lowest rank) {
 	}
 	before := p.l.read()
 	p.tick(p.l.life, lowest) // the error is in the metrics and the log
-	p.l.metrics.tickMS.Update(float64(elapsed(p.l.read().mono, before.mono)) / 1e6)
+	p.l.metrics.tickMS.Update(float64(level.Elapsed(p.l.read().mono, before.mono)) / 1e6)
 }
 
 // syncOnce ticks once, after the tick under way.

@@ -130,7 +130,7 @@ func judge(rt *rapid.T, d Decision) {
 	if limited := d.Level() >= float64(d.Threshold()); limited != (d.Verdict() == VerdictLimited) && d.Basis() != BasisFirstContact {
 		rt.Fatalf("level %v of %d: %v", d.Level(), d.Threshold(), d.Verdict())
 	}
-	passes := func(wait int64) bool { return d.model.level(d.threshold, wait)+float64(d.units) < float64(d.threshold) }
+	passes := func(wait int64) bool { return d.model.Level(d.threshold, wait)+float64(d.units) < float64(d.threshold) }
 	switch wait := d.RetryAfter(); {
 	case d.Verdict() == VerdictAllowed && wait != 0, wait < 0:
 		rt.Fatalf("%v, RetryAfter %v", d.Verdict(), wait)

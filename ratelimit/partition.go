@@ -10,6 +10,7 @@ import (
 	"errors"
 	"sync"
 
+	"github.com/hanzoai/limiters/internal/level"
 	"github.com/hanzoai/limiters/ratelimit/store"
 )
 
@@ -162,7 +163,7 @@ func (p *partition) silentLocked(r reading) bool {
 	}
 	silence := int64(p.batch.SequenceTTL / 2)
 	wall := p.health.lastSync
-	return elapsed(r.mono, p.ackedAt) >= silence || max(elapsed(r.wall, wall), elapsed(wall, r.wall)) >= silence
+	return level.Elapsed(r.mono, p.ackedAt) >= silence || max(level.Elapsed(r.wall, wall), level.Elapsed(wall, r.wall)) >= silence
 }
 
 // speaksLocked reports whether an entry taken from the queue has something to say
@@ -184,7 +185,7 @@ func (p *partition) speaksLocked(s *shard, e *entry, r reading) (read, speaks bo
 		return false, unsent
 	}
 	if e.synced {
-		p.l.metrics.syncStalenessMS.Update(float64(elapsed(e.usedAt, e.syncedAt)) / 1e6)
+		p.l.metrics.syncStalenessMS.Update(float64(level.Elapsed(e.usedAt, e.syncedAt)) / 1e6)
 	}
 	read = !s.closed.Load() && (e.wantRead || unsent && !e.prevFinal)
 	return read, read || unsent

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
+
+	"github.com/hanzoai/limiters/internal/level"
 )
 
 // A publisher keeps house: one housekeeper at a time.
@@ -52,7 +54,7 @@ func (l *Limiter) publish(r reading) {
 	m.overridesLoaded.Set(float64(len(l.thresholds.current.Load().exact)))
 
 	var queued, entered, deferred, mismatches uint64
-	var transitions [tiers][tiers]uint64
+	var transitions [level.Tiers][level.Tiers]uint64
 	for _, p := range l.partitions {
 		queued += uint64(p.queue.len())
 		entered += p.queue.entered.Load()
@@ -88,7 +90,7 @@ func (l *Limiter) publish(r reading) {
 }
 
 // publishTiers publishes what a whole scan counted.
-func (l *Limiter) publishTiers(counts [tiers]int) {
+func (l *Limiter) publishTiers(counts [level.Tiers]int) {
 	for tier, n := range counts {
 		l.metrics.syncTier[tier].Set(float64(n))
 	}

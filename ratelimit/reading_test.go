@@ -6,6 +6,8 @@ package ratelimit
 import (
 	"testing"
 	"time"
+
+	"github.com/hanzoai/limiters/internal/level"
 )
 
 // decideLate decides as Check does, by a reading made before.
@@ -56,7 +58,7 @@ func TestALateReadingCostsAnEntryNothing(t *testing.T) {
 func TestAWalkByALateReadingCostsNoEntryAnything(t *testing.T) {
 	t.Parallel()
 	for name, walk := range map[string]func(*node, reading){
-		"scan":    func(n *node, r reading) { n.table.shards[0].scan(r, &[tiers]int{}) },
+		"scan":    func(n *node, r reading) { n.table.shards[0].scan(r, &[level.Tiers]int{}) },
 		"room":    func(n *node, r reading) { n.table.shards[0].evictOneLocked(nil, &r) },
 		"advance": func(n *node, r reading) { n.entry("k").advanceLocked(&r) },
 	} {

@@ -6,6 +6,7 @@ package ratelimit
 import (
 	"math"
 
+	"github.com/hanzoai/limiters/internal/level"
 	"github.com/hanzoai/limiters/ratelimit/store"
 )
 
@@ -32,9 +33,10 @@ func (p *partition) acknowledgeLocked(sent, now reading) {
 // the locks of the entry and its shard.
 func (p *partition) settleItemLocked(s *shard, it *item, sent, now reading) {
 	e := it.entry
-	var before model
+	var before level.Leaky
 	e.modelLocked(&before, &now, p.l.window)
-	var grown growth
+	var own uint64   // of the units by which the totals grew
+	var growth int64 // since the reply before
 	for i, units := range it.units {
 		epoch := it.epoch - 1 + int64(i)
 		slot := e.slotLocked(epoch)
@@ -43,14 +45,14 @@ func (p *partition) settleItemLocked(s *shard, it *item, sent, now reading) {
 			result := p.reply.Writes[it.at[i]]
 			p.settleUnitsLocked(e, slot, epoch, units, result.Status)
 			total = result.Total
-			if result.Status == store.Written {
-				grown.own += units
+			if result.Status == store.Written || result.Status == store.Unexpiring {
+				own += units
 			}
 		} else if it.read {
 			total = p.reply.Reads[it.at[i]]
 		}
 		if slot != nil && total >= 0 {
-			grown.fleet += total - int64(slot.total)
+			growth += total - int64(slot.total)
 			slot.total = uint64(total)
 		}
 	}
@@ -62,23 +64,23 @@ func (p *partition) settleItemLocked(s *shard, it *item, sent, now reading) {
 		return
 	}
 	known := e.synced
-	if known && p.l.cfg.HotSyncInterval == 0 {
-		e.learnOthersLocked(grown, elapsed(sent.mono, e.syncedAt), p.l.window)
+	if known {
+		e.share = e.share.Learn(own, uint64(max(0, growth)))
 	}
 	p.learnLocked(e, it, sent, now)
-	var after model
+	var after level.Leaky
 	e.modelLocked(&after, &now, p.l.window)
-	level := after.level(e.threshold, 0)
+	reached := after.Level(e.threshold, 0)
 	if it.read && known && e.threshold > 0 {
-		drift := math.Abs(before.level(e.threshold, 0)-level) / float64(e.threshold)
+		drift := math.Abs(before.Level(e.threshold, 0)-reached) / float64(e.threshold)
 		p.l.metrics.estimateDrift.Update(drift)
 	}
-	if tier := tierOf(pressureOf(level, e.threshold)); tier != e.tier {
+	if tier := level.TierOf(level.Pressure(reached, e.threshold)); tier != e.tier {
 		p.health.transitions[e.tier][tier]++
 		e.tier = tier
 	}
 	if e.unsentLocked() {
-		e.queueLocked(e.rankLocked(level))
+		e.queueLocked(e.rankLocked(reached))
 	}
 }
 
@@ -118,10 +120,9 @@ func (p *partition) learnLocked(e *entry, it *item, sent, now reading) {
 	if ahead := e.epoch - sent.epoch; ahead < 0 || ahead > 1 {
 		at = now // the clock leapt meanwhile
 	}
-	var m model
+	var m level.Leaky
 	e.modelLocked(&m, &at, p.l.window)
-	weight := 1 - float64(max(0, m.into))/float64(m.window)
-	e.estimate = m.fleetBefore*weight + m.fleet
+	e.estimate = m.Weighed()
 	e.synced, e.syncedAt = true, sent.mono
 	if !it.read {
 		return

@@ -3,6 +3,8 @@ package ratelimit
 // This file walks the whole table now and then, off the hot path and in slices: it
 // evicts idle entries, queues entities that a full queue turned away, and counts tiers.
 
+import "github.com/hanzoai/limiters/internal/level"
+
 // scanSlice is after how many entries a tick leaves the rest to the next one. It ends
 // with a whole shard, which may be several times as many.
 const scanSlice = 20_000
@@ -11,7 +13,7 @@ const scanSlice = 20_000
 type scan struct {
 	ticks int // since the walk before began
 	next  int // the shard to go on with; 0 = none under way
-	tiers [tiers]int
+	tiers [level.Tiers]int
 }
 
 // scanStep begins a walk every Config.TierScanIntervalTicks, goes on with one under
@@ -23,7 +25,7 @@ func (l *Limiter) scanStep(r reading) {
 		if sc.ticks < l.cfg.TierScanIntervalTicks {
 			return
 		}
-		sc.ticks, sc.tiers = 0, [tiers]int{}
+		sc.ticks, sc.tiers = 0, [level.Tiers]int{}
 	}
 	for seen := 0; seen < scanSlice; {
 		seen += l.table.shards[sc.next].scan(r, &sc.tiers)
@@ -39,7 +41,7 @@ func (l *Limiter) scanStep(r reading) {
 // scan walks one shard and returns how many entries it met. It takes their locks one
 // after the other, and that of the shard only to evict. Entries set aside are passed
 // over: a queue never turns them away.
-func (s *shard) scan(r reading, counts *[tiers]int) (seen int) {
+func (s *shard) scan(r reading, counts *[level.Tiers]int) (seen int) {
 	for e := range s.entries.each() {
 		seen++
 		e.mu.Lock()
@@ -59,7 +61,7 @@ func (s *shard) scan(r reading, counts *[tiers]int) (seen int) {
 
 // scanOneLocked counts the entry's tier and queues it if it has something to say. Of
 // one that is idle it does neither, and reports that. Of the shard it needs no lock.
-func (s *shard) scanOneLocked(e *entry, r *reading, counts *[tiers]int) (idle bool) {
+func (s *shard) scanOneLocked(e *entry, r *reading, counts *[level.Tiers]int) (idle bool) {
 	if !e.inTableLocked() {
 		return false
 	}
@@ -67,12 +69,12 @@ func (s *shard) scanOneLocked(e *entry, r *reading, counts *[tiers]int) (idle bo
 	if e.idleLocked(r, s.table.idle) {
 		return true
 	}
-	var m model
+	var m level.Leaky
 	e.modelLocked(&m, r, s.table.window)
-	level := m.level(e.threshold, 0)
-	counts[tierOf(pressureOf(level, e.threshold))]++
+	reached := m.Level(e.threshold, 0)
+	counts[level.TierOf(level.Pressure(reached, e.threshold))]++
 	if e.unsentLocked() && !s.closed.Load() {
-		e.queueLocked(e.rankLocked(level))
+		e.queueLocked(e.rankLocked(reached))
 	}
 	return false
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/hanzoai/limiters/internal/level"
 )
 
 func TestTheScanQueuesWhatAFullQueueTurnedAway(t *testing.T) {
@@ -35,25 +37,25 @@ func TestTheScanCountsTiersByThePresentLevel(t *testing.T) {
 	}
 	n.sync()
 	n.sync()
-	if got := n.Stats().Tiers; got != [tiers]int{} {
+	if got := n.Stats().Tiers; got != [level.Tiers]int{} {
 		t.Errorf("before the third tick: %v", got)
 	}
 	n.sync()
-	if got, want := n.Stats().Tiers, ([tiers]int{1, 3, 2, 2}); got != want {
+	if got, want := n.Stats().Tiers, ([level.Tiers]int{1, 3, 2, 2}); got != want {
 		t.Errorf("tiers %v, want %v", got, want)
 	}
 	n.check("late", 90)
 	n.sync()
 	n.sync()
-	if got, want := n.Stats().Tiers, ([tiers]int{1, 3, 2, 2}); got != want {
+	if got, want := n.Stats().Tiers, ([level.Tiers]int{1, 3, 2, 2}); got != want {
 		t.Errorf("between scans: tiers %v, want %v", got, want)
 	}
 	w.clock.Advance(30 * time.Second) // half the threshold leaks
-	if got, want := n.Stats().Tiers, ([tiers]int{5, 3, 0, 1}); got != want {
+	if got, want := n.Stats().Tiers, ([level.Tiers]int{5, 3, 0, 1}); got != want {
 		t.Errorf("half a window later: tiers %v, want %v", got, want)
 	}
 	w.clock.Advance(3 * time.Minute)
-	if got, want := n.Stats().Tiers, ([tiers]int{9}); got != want {
+	if got, want := n.Stats().Tiers, ([level.Tiers]int{9}); got != want {
 		t.Errorf("three windows later: tiers %v, want %v", got, want)
 	}
 }
@@ -128,11 +130,11 @@ func TestAScanPassesOverWhatIsSetAside(t *testing.T) {
 	n.check("stays", 1)
 	n.check("goes", 1)
 	n.Forget("goes") // its unit is not delivered
-	var counts [tiers]int
+	var counts [level.Tiers]int
 	for i := range n.table.shards {
 		n.table.shards[i].scan(n.read(), &counts)
 	}
-	if counts != [tiers]int{Low: 1} {
+	if counts != [level.Tiers]int{Low: 1} {
 		t.Errorf("tiers %v, want the one entity that stays", counts)
 	}
 	w.conserves(n)

@@ -7,6 +7,8 @@ import (
 	"container/heap"
 	"sync"
 	"sync/atomic"
+
+	"github.com/hanzoai/limiters/internal/level"
 )
 
 // maxHits bounds an entry's credit with eviction: so many times it is passed over
@@ -67,7 +69,7 @@ func (s *shard) findLocked(hash uint64, key string, r *reading) (e *entry, chang
 	e.mu.Lock()
 	e.advanceLocked(r)
 	if e.place != aside {
-		if elapsed(r.mono, e.usedAt) < s.table.idle {
+		if level.Elapsed(r.mono, e.usedAt) < s.table.idle {
 			e.useLocked(r)
 			return e, false
 		}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/hanzoai/limiters/internal/level"
 )
 
 // Config returns the configuration that [New] was given, its derived fields filled
@@ -79,8 +81,8 @@ func orderByPressure(a, b float64, keyA, keyB string) int {
 
 // A candidate is an entry that may be among those of the highest pressure.
 type candidate struct {
-	entry           *entry
-	level, pressure float64
+	entry             *entry
+	reached, pressure float64
 }
 
 // pressed returns up to n of the shard's entities, those of the highest pressure, if
@@ -91,9 +93,9 @@ func (s *shard) pressed(r reading, n int, least float64) (found []EntityStats, s
 		e.mu.Lock()
 		if e.inTableLocked() {
 			seen++
-			level := e.levelLocked(&r, s.table.window)
-			if pressure := pressureOf(level, e.threshold); level > 0 && pressure >= least {
-				candidates = append(candidates, candidate{e, level, pressure})
+			reached := e.levelLocked(&r, s.table.window)
+			if pressure := level.Pressure(reached, e.threshold); reached > 0 && pressure >= least {
+				candidates = append(candidates, candidate{e, reached, pressure})
 			}
 		}
 		e.mu.Unlock()
@@ -107,7 +109,7 @@ func (s *shard) pressed(r reading, n int, least float64) (found []EntityStats, s
 	for _, c := range candidates {
 		c.entry.mu.Lock()
 		if c.entry.inTableLocked() { // still; else its key may have another entry by now
-			found = append(found, c.entry.statsLocked(&r, c.level, s.table.window))
+			found = append(found, c.entry.statsLocked(&r, c.reached, s.table.window))
 		}
 		c.entry.mu.Unlock()
 	}
@@ -117,27 +119,27 @@ func (s *shard) pressed(r reading, n int, least float64) (found []EntityStats, s
 // levelLocked is the entity's level at a reading. Unlike a check, it leaves the
 // entry in the epoch it is in.
 func (e *entry) levelLocked(r *reading, window int64) float64 {
-	var m model
+	var m level.Leaky
 	e.modelLocked(&m, r, window)
 	switch r.epoch - e.epoch {
 	case 0, -1:
 	case 1:
-		m.into = r.into + window
+		m.Into = r.into + window
 	default:
 		return 0
 	}
-	return m.level(e.threshold, 0)
+	return m.Level(e.threshold, 0)
 }
 
-// statsLocked describes the entry at a level.
-func (e *entry) statsLocked(r *reading, level float64, window int64) EntityStats {
+// statsLocked describes the entry at a level reached.
+func (e *entry) statsLocked(r *reading, reached float64, window int64) EntityStats {
 	st := EntityStats{
-		Key: strings.Clone(e.key), Level: level, Threshold: e.threshold, Custom: e.custom,
-		Pressure: pressureOf(level, e.threshold), Basis: BasisLocal, Partition: e.partition.name,
+		Key: strings.Clone(e.key), Level: reached, Threshold: e.threshold, Custom: e.custom,
+		Pressure: level.Pressure(reached, e.threshold), Basis: BasisLocal, Partition: e.partition.name,
 	}
-	st.Tier = tierOf(st.Pressure)
+	st.Tier = Tier(level.TierOf(st.Pressure))
 	if e.synced {
-		age := elapsed(r.mono, e.syncedAt)
+		age := level.Elapsed(r.mono, e.syncedAt)
 		st.Synced, st.SyncAge = true, time.Duration(age)
 		if age < 2*window {
 			st.Basis = BasisFleet

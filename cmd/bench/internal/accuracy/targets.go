@@ -6,7 +6,7 @@ import "fmt"
 
 // The targets. The floor is the one-node row of the same scenario.
 const (
-	tickFactor   = 1.3  // of load × tick / window: what the plain tick may add to the floor
+	tickFactor   = 1.55 // of load × tick / window: what the plain tick may add to the floor
 	hotFactor    = 1.10 // of the floor: what the schedule hot may admit under a steady load
 	lowestMean   = 0.97
 	highestMean  = 1.08

@@ -81,10 +81,10 @@ func TestEveryTargetCanBeMissed(t *testing.T) {
 		floor row
 		want  string // part of the line; "" for none
 	}{
-		{"at the bound", usual, ours, row{Worst: 1.666, Mean: 1}, row{Worst: 1.6}, ""},
-		{"above the bound", usual, ours, row{Worst: 1.667, Mean: 1}, row{Worst: 1.6}, "worst window 1.667, want at most 1.667"},
-		{"cut off, at its bound", cut, ours, row{Worst: 2.146}, row{Worst: 1.6}, ""},
-		{"cut off, above its bound", cut, ours, row{Worst: 2.147}, row{Worst: 1.6}, "worst window"},
+		{"at the bound", usual, ours, row{Worst: 1.679, Mean: 1}, row{Worst: 1.6}, ""},
+		{"above the bound", usual, ours, row{Worst: 1.680, Mean: 1}, row{Worst: 1.6}, "worst window 1.68, want at most 1.679"},
+		{"cut off, at its bound", cut, ours, row{Worst: 2.159}, row{Worst: 1.6}, ""},
+		{"cut off, above its bound", cut, ours, row{Worst: 2.160}, row{Worst: 1.6}, "worst window"},
 		{"hot, at the bound", usual, hot, row{Worst: 1.76, Mean: 1}, row{Worst: 1.6}, ""},
 		{"hot, above the bound", usual, hot, row{Worst: 1.77, Mean: 1}, row{Worst: 1.6}, "worst window"},
 		{"hot at a small threshold", few, hot, row{Worst: 3}, row{Worst: 1.6}, ""},
