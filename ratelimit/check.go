@@ -164,7 +164,8 @@ func (l *Limiter) renewClock() {
 // not find, or found evicted or idle.
 func (l *Limiter) decideAnew(d *Decision, s *shard, hash uint64, name, key string, overrides *snapshot, q *request, r *reading) {
 	s.mu.Lock()
-	e, changed := s.findLocked(hash, name, r)
+	e := s.findLocked(hash, name, r)
+	created := false
 	if e != nil {
 		l.setThresholdLocked(e, q, overrides, key)
 		l.decideLocked(d, s, e, q, r, !s.closed.Load())
@@ -173,17 +174,16 @@ func (l *Limiter) decideAnew(d *Decision, s *shard, hash uint64, name, key strin
 			q.threshold, q.custom = l.thresholds.lookup(overrides, key)
 		}
 		e = l.firstContactLocked(d, s, hash, name, q, r, !s.closed.Load())
-		changed = changed || e != nil
+		created = e != nil
 	}
 	if e != nil {
 		e.mu.Unlock()
 	}
 	roundEnds := s.counts.misses%round == 0 // new keys keep the clock fresh, too
-	full := changed && !s.makeRoomLocked(e, r)
 	s.mu.Unlock()
 
-	if changed {
-		l.tidy(full, hash, e, r)
+	if created {
+		l.table.makeRoom(hash, e, r)
 	}
 	if roundEnds {
 		l.renewClock()
@@ -267,14 +267,4 @@ func (l *Limiter) firstContactLocked(d *Decision, s *shard, hash uint64, name st
 		e.queueLocked(e.rankLocked(d.level))
 	}
 	return e
-}
-
-// tidy brings the table back within its bounds after a check that changed what it
-// holds; it evicts anything before keep. full says that the home shard could not
-// make room.
-func (l *Limiter) tidy(full bool, home uint64, keep *entry, r *reading) {
-	if full {
-		l.table.makeRoom(home, keep, r)
-	}
-	l.table.trim(l.partitions)
 }

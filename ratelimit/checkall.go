@@ -69,12 +69,12 @@ func (l *Limiter) CheckAll(items []Item) Decisions {
 	r := l.read()
 	lockAll(demands)
 	l.decideAllLocked(demands, decisions, &r)
-	aged := unlockAll(demands, &r)
+	aged := unlockAll(demands)
 
 	for i := range demands {
 		dm := &demands[i]
-		if dm.changed {
-			l.tidy(dm.full, dm.hash, dm.entry, &r)
+		if dm.created {
+			l.table.makeRoom(dm.hash, dm.entry, &r)
 		}
 	}
 	for _, rep := range repeats {
@@ -96,8 +96,7 @@ type demand struct {
 
 	entry   *entry // locked; nil if the table holds none
 	limited bool
-	changed bool // the table may be beyond its bounds
-	full    bool // and the shard could not make room
+	created bool // entry is new: the table may be beyond its bound
 }
 
 // asked is what the demand adds to a level.
@@ -147,9 +146,9 @@ func lockAll(demands []demand) {
 	}
 }
 
-// unlockAll lets go of the entries, makes room where they made the table too large, and
-// lets go of the shards. It reports whether the system's clock is due to be read again.
-func unlockAll(demands []demand, r *reading) (aged bool) {
+// unlockAll lets go of the entries and the shards. It reports whether the system's clock is
+// due to be read again.
+func unlockAll(demands []demand) (aged bool) {
 	for i := range demands {
 		if e := demands[i].entry; e != nil {
 			if e.roundEndsLocked(e.hash) {
@@ -157,11 +156,6 @@ func unlockAll(demands []demand, r *reading) (aged bool) {
 				aged = true
 			}
 			e.mu.Unlock()
-		}
-	}
-	for i := range demands {
-		if dm := &demands[i]; dm.changed {
-			dm.full = !dm.shard.makeRoomLocked(dm.entry, r)
 		}
 	}
 	for i := range demands {
@@ -193,7 +187,7 @@ func (l *Limiter) decideAllLocked(demands []demand, decisions Decisions, r *read
 		if dm.entry != nil {
 			l.decideLocked(d, dm.shard, dm.entry, &q, r, open)
 		} else if dm.entry = l.firstContactLocked(d, dm.shard, dm.hash, dm.name, &q, r, open); dm.entry != nil {
-			dm.changed = true
+			dm.created = true
 		}
 		if q.units < dm.units {
 			d.units, d.level = dm.units, d.level+dm.asked()
@@ -205,7 +199,7 @@ func (l *Limiter) decideAllLocked(demands []demand, decisions Decisions, r *read
 // limited, and locks the entry. It requires the lock of the shard.
 func (l *Limiter) examineLocked(dm *demand, r *reading) {
 	dm.epoch = r.epoch
-	dm.entry, dm.changed = dm.shard.findLocked(dm.hash, dm.name, r)
+	dm.entry = dm.shard.findLocked(dm.hash, dm.name, r)
 	e := dm.entry
 	if e == nil {
 		dm.limited = dm.threshold == 0 || l.strict && !level.Fits(dm.asked(), dm.threshold)

@@ -119,16 +119,13 @@ func wait(ctx context.Context, group *sync.WaitGroup) {
 	}
 }
 
-// close stops counting for the fleet, and queues every entry with unsent units.
+// close stops counting for the fleet. Checks that found the shard open are over by then.
 func (s *shard) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed.Store(true)
 	for e := range s.entries.each() {
-		e.mu.Lock() // waits for a check that found the shard open
-		if e.unsentLocked() {
-			e.queueLocked(rankWarm) // a rank that finds room
-		}
+		e.mu.Lock() // waits for a check
 		e.mu.Unlock()
 	}
 }
@@ -186,6 +183,7 @@ func pause(ctx context.Context, d time.Duration) {
 // is not known as unknown, everything else as closed.
 func (l *Limiter) settle() error {
 	var left CloseError
+	r := l.read()
 	for _, p := range l.partitions {
 		p.mu.Lock()
 		if p.settled = true; p.carrying {
@@ -195,7 +193,7 @@ func (l *Limiter) settle() error {
 			} else {
 				left.Undelivered += units
 			}
-			p.abandonLocked(dropClosed)
+			p.abandonLocked(dropClosed, &r)
 		}
 		p.mu.Unlock()
 	}
@@ -209,6 +207,7 @@ func (l *Limiter) settle() error {
 		}
 		s.mu.Unlock()
 	}
+	l.table.shrink(&r)
 	if left == (CloseError{}) {
 		return nil
 	}

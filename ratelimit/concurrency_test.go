@@ -132,15 +132,16 @@ func TestTheTablesBoundHoldsUnderConcurrency(t *testing.T) {
 	const goroutines = 8
 	for _, limit := range []int{1, 50, 500} {
 		w := newWorld(t)
-		n := w.node(func(c *Config) { c.LocalCacheMaxEntries = limit }, WithClock(still{w.clock}))
+		spare := 3*limit + 100 // so that nothing is dropped
+		n := w.node(func(c *Config) { c.LocalCacheMaxEntries, c.ChannelCapacity = limit, spare }, WithClock(still{w.clock}))
 		var running atomic.Int64
 		running.Store(goroutines)
 		together(goroutines+2, func(i int) {
 			switch {
 			case i == goroutines:
 				for running.Load() > 0 {
-					if got := n.Stats().Entities; got > limit+goroutines {
-						t.Errorf("%d entities in a table of %d, with %d checks at once", got, limit, goroutines)
+					if got := n.Stats().Entities; got > limit+spare+goroutines {
+						t.Errorf("%d entities in a table of %d and %d undelivered, with %d checks at once", got, limit, spare, goroutines)
 						return
 					}
 				}
@@ -157,10 +158,10 @@ func TestTheTablesBoundHoldsUnderConcurrency(t *testing.T) {
 				n.Check(fmt.Sprint("key", random.IntN(3*limit+100)), 1)
 			}
 		})
+		n.sync()
 		if got := n.Stats().Entities; got > limit {
 			t.Errorf("%d entities in a table of %d when all is quiet", got, limit)
 		}
-		n.sync()
 		if err := n.consistent(); err != nil {
 			t.Error(err)
 		}

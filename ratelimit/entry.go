@@ -3,6 +3,7 @@ package ratelimit
 // This file is what one node knows of one entity, and the arithmetic on it.
 
 import (
+	"math"
 	"strings"
 	"sync"
 	"unsafe"
@@ -28,16 +29,15 @@ type slot struct {
 type place uint8
 
 const (
-	gone    place = iota // nowhere: a batch or a queue may still point to it
-	fresh                // in the table, new
-	main                 // in the table, looked up again after it was new
-	guarded              // in the table, found limited when room was needed
-	aside                // evicted, kept until its units are delivered
+	gone  place = iota // nowhere: a queue taken from may still point to it
+	fresh              // in the table, new
+	main               // in the table, looked up again after it was new, or limited
+	places
 )
 
-// An entry is what one node knows of one entity. The table creates it; it outlives
-// its eviction until its unsent units are delivered. A key has at most one entry
-// that is not gone.
+// An entry is what one node knows of one entity. The table creates it, and keeps it at
+// least until its units are delivered or dropped. A key has at most one entry that is not
+// gone.
 //
 // A check of an entity in the table takes its lock and not the shard's, and checks of
 // one entity happen one after the other. Whoever takes several locks takes the
@@ -83,9 +83,6 @@ type entry struct {
 
 	inQueue   bool // linked by queuePrev and queueNext in the list of queueRank
 	queueRank rank
-	setAside  bool // in the queue's list of evicted entries
-
-	dueAt uint32 // guarded by the shard's lock; where in due
 
 	// Guarded by mu.
 
@@ -96,12 +93,9 @@ type entry struct {
 
 	// What a check seldom needs.
 
-	limitedUntil int64      // guarded by the shard's lock; mono; valid in guarded: when to look again whether one unit would pass
-	partition    *partition // immutable
+	partition *partition // immutable
 
-	// Links of the shard's list that place names, guarded by the shard's lock; of
-	// the list of evicted entries while setAside, guarded by the queue's lock.
-	prev, next *entry
+	prev, next *entry // guarded by the shard's lock; in the list that place names
 
 	queuePrev, queueNext *entry // guarded by the queue's lock
 	toldPrev, toldNext   *entry // guarded by the told list's lock
@@ -120,7 +114,11 @@ func newEntry(key string) *entry {
 }
 
 // inTableLocked reports whether checks find the entry.
-func (e *entry) inTableLocked() bool { return e.place != gone && e.place != aside }
+func (e *entry) inTableLocked() bool { return e.place != gone }
+
+// heldLocked reports whether the entry has units that are not delivered, and so must
+// stay.
+func (e *entry) heldLocked() bool { return e.inFlight || e.unsentLocked() }
 
 // advanceLocked brings the entry to the epoch of a reading and drops what became
 // stale. A reading that was made before the entry's last check and took its time to
@@ -252,19 +250,27 @@ func (e *entry) dropUnsentLocked(cause dropCause) (units uint64) {
 	return units
 }
 
-// queueLocked queues the entry for its partition's next tick, unless the queue is
-// full.
+// queueLocked queues the entry for its partition's next tick.
 func (e *entry) queueLocked(r rank) {
 	if e.queued && r <= e.rank {
 		return
 	}
-	if !e.partition.queue.push(e, r) {
-		return
-	}
+	e.partition.queue.push(e, r)
 	if !e.queued {
 		e.partition.queue.entered.Add(1)
 	}
 	e.queued, e.rank = true, r
+}
+
+// forgotten is when an entry was used last that Forget could not evict: never.
+const forgotten = math.MinInt64
+
+// idleCauseLocked is why an idle entry is evicted.
+func (e *entry) idleCauseLocked() evictCause {
+	if e.usedAt == forgotten {
+		return evictExplicit
+	}
+	return evictExpired
 }
 
 // idleLocked reports whether the entry was not used for as long as an entry may be.

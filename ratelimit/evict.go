@@ -1,16 +1,28 @@
 package ratelimit
 
-// This file chooses what leaves a full table: first what was looked up only when
-// it was new, then what was not looked up lately, and a limited entity only when
-// every other is limited too. A flood of keys seen once passes through the tenth
-// of the table that is for new entries (S3-FIFO, with an entry set aside taking
-// the part of its ghost queue).
+// This file chooses what leaves a full table: first what was looked up only when it was
+// new, then what was not looked up lately, and a limited entity only when nothing else
+// is at hand (in the manner of S3-FIFO, with a bounded number of looks). An entry with
+// units that are not delivered stays until they are.
 
-import (
-	"container/heap"
+import "github.com/hanzoai/limiters/internal/level"
 
-	"github.com/hanzoai/limiters/internal/level"
+// An evictCause says why an entry left the table.
+type evictCause uint8
+
+const (
+	evictSize     evictCause = iota // to make room
+	evictExpired                    // idle for local_cache_idle_timeout
+	evictExplicit                   // Forget
+	evictCauses
 )
+
+// maxHits bounds an entry's credit with eviction: so many times it is passed over
+// without another look-up.
+const maxHits = 3
+
+// looks is how many entries of a list an eviction looks at, at most.
+const looks = 8
 
 // An entryList is linked by prev and next. The zero value is empty.
 type entryList struct {
@@ -44,170 +56,163 @@ func (l *entryList) remove(e *entry) {
 	l.len--
 }
 
-// makeRoomLocked evicts an unlimited entry of this shard, other than keep, if the
-// table holds more than it may. It reports whether the table is within its bound.
-// It locks entries one at a time, as do evictOneLocked, evictAnyLocked and what those
-// call to walk a list: the caller must hold no entry's lock.
-func (s *shard) makeRoomLocked(keep *entry, r *reading) bool {
-	if s.table.live.Load() <= s.table.limit {
-		return true
+// A mercy says which entries an eviction spares.
+type mercy uint8
+
+const (
+	spareLimited mercy = iota // limited ones, and those with undelivered units
+	spareHeld                 // those with undelivered units
+	spareFlying               // those in flight alone; unsent units are dropped
+)
+
+// makeRoom evicts an entry other than keep if the table holds more than it may. It spares
+// limited entries and such with undelivered units, unless the latter are too many: until
+// they are delivered, or the next tick, the table may grow. No lock of the table may be
+// held.
+func (t *table) makeRoom(home uint64, keep *entry, r *reading) {
+	switch over := t.live.Load() - t.limit; {
+	case over > t.spare:
+		t.evictOne(home, keep, spareFlying, r)
+	case over > 0:
+		t.evictOne(home, keep, spareLimited, r)
 	}
-	if !s.evictOneLocked(keep, r) {
-		return false
-	}
-	return s.table.live.Load() <= s.table.limit
 }
 
-// evictOneLocked evicts an entry that is not limited and not keep, and reports whether
-// there is one. What it passes over on the way moves, so that the next call does not
-// meet it again soon: what was looked up gets on in main, what is limited goes to
-// guarded for as long as it will be. So a table full of limited entities costs a
-// new key no more than a look at each shard, and at what is due.
-func (s *shard) evictOneLocked(keep *entry, r *reading) bool {
-	s.releaseLocked(r)
-	size := s.lists[fresh].len + s.lists[main].len + s.lists[guarded].len
-	return s.passLocked(fresh, size/10, keep, r) || s.passLocked(main, 0, keep, r) || s.passLocked(fresh, 0, keep, r)
+// shrinkPerTick is how many entries a tick evicts, at most, because the table had to grow.
+const shrinkPerTick = 20_000
+
+// shrink brings the table back within its bound, as far as undelivered units and
+// shrinkPerTick allow. No lock of the table may be held.
+func (t *table) shrink(r *reading) {
+	for n := range uint64(shrinkPerTick) {
+		if t.live.Load() <= t.limit || !t.evictOne(n, nil, spareLimited, r) && !t.evictOne(n, nil, spareHeld, r) {
+			return
+		}
+	}
 }
 
-// passLocked goes along a list, the oldest first, until it evicts an entry or no
-// more than leave are left. It reports whether it evicted one.
-func (s *shard) passLocked(from place, leave int, keep *entry, r *reading) (evicted bool) {
-	// Each entry is met at most maxHits + 1 times before its credit is used up.
-	for steps := s.lists[from].len * (maxHits + 1); steps > 0 && s.lists[from].len > leave; steps-- {
-		e := s.lists[from].front
-		e.mu.Lock()
-		limited := int64(0)
-		if e != keep {
-			limited = e.limitedForLocked(r, s.table.window)
-		}
-		switch {
-		case e == keep:
-			s.moveLocked(e, from)
-		case limited > 0:
-			s.guardLocked(e, r.mono+limited)
-		case e.hits > 0 && from == fresh:
-			e.hits = 0
-			s.moveLocked(e, main)
-		case e.hits > 0:
-			e.hits--
-			s.moveLocked(e, main)
-		default:
-			s.evictLocked(e, evictSize)
-			evicted = true
-		}
-		e.mu.Unlock()
+// evictOne evicts an entry of the home shard or else of the next that has one to spare,
+// and reports whether it did. It looks at a few shards only.
+func (t *table) evictOne(home uint64, keep *entry, m mercy, r *reading) (evicted bool) {
+	for i, seen := 0, 0; i < len(t.shards) && seen < 4*looks; i++ {
+		s := t.shardOf(home + uint64(i))
+		s.mu.Lock()
+		evicted, looked := s.evictOneLocked(keep, m, r)
+		s.mu.Unlock()
 		if evicted {
 			return true
 		}
+		seen += looked
 	}
 	return false
 }
 
-// A dueHeap orders guarded entries by when they are to be looked at again, the first
-// at the front.
-type dueHeap []*entry
+// An eviction is the search for one entry that leaves a shard.
+type eviction struct {
+	keep  *entry // stays
+	mercy mercy
+	held  bool // an entry was passed over for its undelivered units
 
-func (h dueHeap) Len() int           { return len(h) }
-func (h dueHeap) Less(i, j int) bool { return h[i].limitedUntil < h[j].limitedUntil }
-
-func (h dueHeap) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].dueAt, h[j].dueAt = uint32(i), uint32(j)
+	// The best of those passed over for another reason: it goes if nothing better is
+	// found.
+	last     *entry
+	limited  bool
+	hits     uint8
+	pressure float64
 }
 
-// Push appends an entry. It is for package heap.
-func (h *dueHeap) Push(x any) {
-	e := x.(*entry)
-	e.dueAt = uint32(len(*h))
-	*h = append(*h, e)
-}
-
-// Pop takes the last entry off. It is for package heap.
-func (h *dueHeap) Pop() any {
-	last := len(*h) - 1
-	e := (*h)[last]
-	(*h)[last] = nil
-	*h = (*h)[:last]
-	return e
-}
-
-// guardLocked moves an entry that is limited until a monotonic time to guarded.
-func (s *shard) guardLocked(e *entry, until int64) {
-	s.moveLocked(e, guarded)
-	e.limitedUntil = until
-	heap.Push(&s.due, e)
-}
-
-// lookAgainAfter is how long a guarded entry that is limited for longer than expected
-// is left alone at least, for each entry in the table, in nanoseconds. A look takes a
-// small part of that.
-const lookAgainAfter = 2000
-
-// releaseLocked moves entries that are not limited any more from guarded to main. It
-// looks at those that are due.
-func (s *shard) releaseLocked(r *reading) {
-	for len(s.due) > 0 && s.due[0].limitedUntil <= r.mono {
-		e := s.due[0]
-		e.mu.Lock()
-		if limited := e.limitedForLocked(r, s.table.window); limited == 0 {
-			s.moveLocked(e, main)
-		} else {
-			e.limitedUntil = r.mono + max(limited, lookAgainAfter*s.table.live.Load())
-			heap.Fix(&s.due, 0)
-		}
-		e.mu.Unlock()
-	}
-}
-
-// limitedForLocked returns for how long the entity would be refused a single unit
-// if nothing else happened to it, in nanoseconds; 0 if it would not be refused.
-func (e *entry) limitedForLocked(r *reading, window int64) int64 {
-	e.advanceLocked(r)
-	var m level.Leaky
-	e.modelLocked(&m, r, window)
-	passes := func(wait int64) bool {
-		reached := m.Level(e.threshold, wait)
-		return reached <= 0 || level.Fits(reached+1, e.threshold)
-	}
-	if passes(0) {
-		return 0
-	}
-	return m.Wait(passes)
-}
-
-// evictAnyLocked evicts an entry although all are limited: the one that has been
-// guarded longest, other than keep. It reports whether there is one.
-func (s *shard) evictAnyLocked(keep *entry) bool {
-	for _, p := range [...]place{guarded, main, fresh} {
-		e := s.lists[p].front
-		if e != nil && e == keep {
-			e = e.next
-		}
-		if e != nil {
-			e.mu.Lock()
-			s.evictLocked(e, evictSize)
-			e.mu.Unlock()
-			return true
-		}
-	}
-	return false
-}
-
-// makeRoom brings the table within its bound when a shard alone could not: an
-// unlimited entry of any shard goes before a limited one of the home shard, and
-// keep stays. It requires that no lock of the table is held.
-func (t *table) makeRoom(home uint64, keep *entry, r *reading) {
-	for pass := range 2 {
-		for i := range t.shards {
-			s := t.shardOf(home + uint64(i))
-			for t.live.Load() > t.limit {
-				s.mu.Lock()
-				evicted := s.evictOneLocked(keep, r) || pass == 1 && s.evictAnyLocked(keep)
-				s.mu.Unlock()
-				if !evicted {
-					break
-				}
+// evictOneLocked evicts one entry other than keep and reports whether there was one to
+// evict, and how many it looked at. New entries leave first, if they are more than a
+// tenth of all: if those it looks at wait to be delivered, so does the eviction. Then it
+// looks at the others, the oldest first, and if all those are limited at the newest of
+// all. It locks entries, one at a time.
+func (s *shard) evictOneLocked(keep *entry, m mercy, r *reading) (evicted bool, looked int) {
+	ev := eviction{keep: keep, mercy: m}
+	if isNew := s.lists[fresh].len; 10*isNew > isNew+s.lists[main].len {
+		for range min(looks, isNew) {
+			looked++
+			if s.passLocked(&ev, s.lists[fresh].front, r) {
+				return true, looked
 			}
 		}
+		if ev.held && m != spareFlying {
+			return false, looked
+		}
+	}
+	for range min(looks, s.lists[main].len) {
+		looked++
+		if s.passLocked(&ev, s.lists[main].front, r) {
+			return true, looked
+		}
+	}
+	if ev.last == nil || ev.limited {
+		for e, n := s.lists[fresh].back, 0; e != nil && n < looks; n++ {
+			older := e.prev
+			looked++
+			if s.passLocked(&ev, e, r) {
+				return true, looked
+			}
+			e = older
+		}
+	}
+	if ev.last == nil || ev.limited && m == spareLimited {
+		return false, looked
+	}
+	ev.last.mu.Lock()
+	defer ev.last.mu.Unlock()
+	if ev.sparesLocked(ev.last) { // it was checked meanwhile
+		return false, looked
+	}
+	s.evictLocked(ev.last, evictSize)
+	return true, looked
+}
+
+// sparesLocked reports whether an entry's undelivered units keep it.
+func (ev *eviction) sparesLocked(e *entry) bool {
+	return e.inFlight || ev.mercy != spareFlying && e.unsentLocked()
+}
+
+// passLocked evicts an entry that is neither limited nor looked up lately and reports
+// that, or moves it to the back of a list.
+func (s *shard) passLocked(ev *eviction, e *entry, r *reading) (evicted bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.advanceLocked(r)
+	if held := ev.sparesLocked(e); held || e == ev.keep {
+		ev.held = ev.held || held
+		s.moveLocked(e, e.place)
+		return false
+	}
+	reached := e.levelLocked(r, s.table.window)
+	limited := reached > 0 && !level.Fits(reached+1, e.threshold)
+	if !limited && e.hits == 0 {
+		s.evictLocked(e, evictSize)
+		return true
+	}
+	ev.consider(e, limited, level.Pressure(reached, e.threshold))
+	if e.place == fresh {
+		e.hits = 0
+	} else if !limited {
+		e.hits--
+	}
+	s.moveLocked(e, main)
+	return false
+}
+
+// consider notes an entry that is passed over: rather one that is not limited, then one
+// that was looked up less often, then one with less pressure.
+func (ev *eviction) consider(e *entry, limited bool, pressure float64) {
+	better := ev.last == nil
+	switch {
+	case better:
+	case limited != ev.limited:
+		better = !limited
+	case e.hits != ev.hits && !limited:
+		better = e.hits < ev.hits
+	default:
+		better = pressure < ev.pressure
+	}
+	if better {
+		ev.last, ev.limited, ev.hits, ev.pressure = e, limited, e.hits, pressure
 	}
 }

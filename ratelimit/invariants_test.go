@@ -69,7 +69,7 @@ func (n *member) batches() (found []string) {
 func (n *node) structure() (found []string) {
 	bad := func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)) }
 	keys := map[string]bool{}
-	live, evicted, inFlight := 0, 0, 0
+	live, inFlight := 0, 0
 	for i := range n.table.shards {
 		s := &n.table.shards[i]
 		listed := map[*entry]place{}
@@ -94,13 +94,10 @@ func (n *node) structure() (found []string) {
 				bad("%q has two entries", e.key)
 			}
 			keys[e.key] = true
-			if p, ok := listed[e]; e.place == gone || ok != (e.place != aside) || p != e.place && ok {
+			if p, ok := listed[e]; e.place == gone || !ok || p != e.place {
 				bad("%q is in place %d, in a list: %v", e.key, e.place, ok)
 			}
 			delete(listed, e)
-			if e.place == aside {
-				evicted++
-			}
 			if e.inFlight {
 				inFlight++
 			}
@@ -112,13 +109,10 @@ func (n *node) structure() (found []string) {
 			bad("shard %d lists %d entries that it does not hold", i, len(listed))
 		}
 	}
-	if live != int(n.table.live.Load()) || live > n.cfg.LocalCacheMaxEntries {
-		bad("%d entries live, counted %d, bound %d", live, n.table.live.Load(), n.cfg.LocalCacheMaxEntries)
+	if most := 1 + n.cfg.LocalCacheMaxEntries + max(n.cfg.ChannelCapacity, inFlight); live != int(n.table.live.Load()) || live > most {
+		bad("%d entries live, counted %d, bound %d", live, n.table.live.Load(), most)
 	}
 	q := &n.partitions[0].queue
-	if kept := q.evicted.len; kept > n.cfg.ChannelCapacity || evicted > kept+inFlight {
-		bad("%d evicted entries, %d kept (bound %d), %d in flight", evicted, kept, n.cfg.ChannelCapacity, inFlight)
-	}
 	return append(found, q.structure(keys)...)
 }
 
@@ -133,8 +127,8 @@ func (n *node) sound(e *entry) (found []string) {
 	if e.queued != e.inQueue {
 		bad("queued %v, in the queue %v", e.queued, e.inQueue)
 	}
-	if e.setAside && e.place != aside || e.place == aside && !e.setAside && !e.inFlight && !n.closing.begun() {
-		bad("in place %d, kept %v, in flight %v", e.place, e.setAside, e.inFlight)
+	if e.unsentLocked() && !e.queued && !n.closing.begun() {
+		bad("it has unsent units and is not queued")
 	}
 	carried := false
 	p := n.partitions[0]
@@ -161,7 +155,7 @@ func (n *node) sound(e *entry) (found []string) {
 }
 
 // structure checks the queue's lists. Every entry in them must have one of the keys,
-// once: so the bounds of the table and of the entries set aside are the queue's too.
+// once: so the table's bound is the queue's too.
 func (q *queue) structure(keys map[string]bool) (found []string) {
 	bad := func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)) }
 	seen := map[*entry]bool{}
@@ -179,17 +173,6 @@ func (q *queue) structure(keys map[string]bool) (found []string) {
 		if length != list.len || list.back != before {
 			bad("rank %d holds %d entries, says %d", r, length, list.len)
 		}
-	}
-	var before *entry
-	length := 0
-	for e := q.evicted.front; e != nil; before, e = e, e.next {
-		if length++; e.prev != before || !e.setAside || e.place != aside || length > q.evicted.len {
-			bad("evicted: %q in place %d, kept %v, or its links are wrong", e.key, e.place, e.setAside)
-			break
-		}
-	}
-	if length != q.evicted.len || q.evicted.back != before {
-		bad("%d evicted entries kept, says %d", length, q.evicted.len)
 	}
 	return found
 }

@@ -97,10 +97,10 @@ func assemble(cfg Config, o *options, parts []Partition) (*Limiter, error) {
 	}
 	l.life, l.end = context.WithCancel(context.Background())
 	for i, p := range parts {
-		l.partitions = append(l.partitions, newPartition(l, i, p, share(cfg.ChannelCapacity, len(parts))))
+		l.partitions = append(l.partitions, newPartition(l, i, p))
 	}
 	l.system, _ = o.clock.(*clock.System)
-	l.table = newTable(l.constants, cfg.LocalCacheMaxEntries, l.driven(), &l.ledger, func(key string) *partition {
+	l.table = newTable(l.constants, cfg.LocalCacheMaxEntries, cfg.ChannelCapacity, l.driven(), &l.ledger, func(key string) *partition {
 		return l.partitions[ring.Owner(key)]
 	})
 	l.publish(l.read())
@@ -125,16 +125,15 @@ func (l *Limiter) Forget(key string) {
 	hash := l.table.hash(name)
 	s := l.table.shardOf(hash)
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	if e := s.entries.find(hash, name); e != nil {
 		e.mu.Lock()
-		if e.place != aside {
-			e.advanceLocked(&r)
+		defer e.mu.Unlock()
+		e.advanceLocked(&r)
+		if e.usedAt = forgotten; !e.heldLocked() {
 			s.evictLocked(e, evictExplicit)
 		}
-		e.mu.Unlock()
 	}
-	s.mu.Unlock()
-	l.table.trim(l.partitions)
 }
 
 // Sync runs one tick now: every partition once, one after the other, and then what

@@ -133,7 +133,6 @@ func (p *partition) syncOnce(ctx context.Context) error {
 
 func (p *partition) endTurn() {
 	p.turn <- struct{}{}
-	p.l.table.trim(p.l.partitions)
 }
 
 func (p *partition) backsOff() bool {

@@ -49,14 +49,14 @@ var (
 	errSequenceTaken = errors.New("every sequence key drawn is in use by another")
 )
 
-func newPartition(l *Limiter, index int, p Partition, limit int) *partition {
+func newPartition(l *Limiter, index int, p Partition) *partition {
 	prefix := l.cfg.RedisKeyPrefix
 	if p.HashTag != "" {
 		prefix = "{" + p.HashTag + "}" + prefix
 	}
 	n := &partition{
 		index: index, name: p.Name, prefix: prefix, store: p.Store, l: l,
-		queue: queue{limit: limit}, turn: make(chan struct{}, 1),
+		turn: make(chan struct{}, 1),
 	}
 	n.turn <- struct{}{}
 	n.batch.WindowKey = windowKey(prefix)
@@ -135,7 +135,7 @@ func (p *partition) encode() bool {
 		s := p.l.table.shardOf(e.hash)
 		s.lock(e)
 		s.collectOneLocked(e) // while it is in the cache
-		if read, speaks := p.speaksLocked(s, e, r); speaks {
+		if read, speaks := p.speaksLocked(e, !s.closed.Load(), r); speaks {
 			b.addLocked(e, read, p.prefix)
 		}
 		s.unlock(e)
@@ -166,28 +166,21 @@ func (p *partition) silentLocked(r reading) bool {
 	return level.Elapsed(r.mono, p.ackedAt) >= silence || max(level.Elapsed(r.wall, wall), level.Elapsed(wall, r.wall)) >= silence
 }
 
-// speaksLocked reports whether an entry taken from the queue has something to say
-// or to ask, and whether it asks for its counters: because a check wanted it, or
-// because it has units in a young epoch, when other nodes may still add to the
-// counter of the one before. After Close it asks for nothing. It requires the
-// locks of the entry and its shard.
-func (p *partition) speaksLocked(s *shard, e *entry, r reading) (read, speaks bool) {
+// speaksLocked reports whether an entry taken from the queue has something to say or to
+// ask, and whether it asks for its counters: because a check wanted it, or because it has
+// units in a young epoch, when other nodes may still add to the counter of the one
+// before. After Close (not open) it asks for nothing. It requires the entry's lock.
+func (p *partition) speaksLocked(e *entry, open bool, r reading) (read, speaks bool) {
 	e.queued = false
 	if e.place == gone {
 		return false, false
 	}
 	e.advanceLocked(&r)
-	unsent := e.unsentLocked()
-	if e.place == aside {
-		if !unsent && !e.inFlight {
-			s.forgetLocked(e)
-		}
-		return false, unsent
-	}
 	if e.synced {
 		p.l.metrics.syncStalenessMS.Update(float64(level.Elapsed(e.usedAt, e.syncedAt)) / 1e6)
 	}
-	read = !s.closed.Load() && (e.wantRead || unsent && !e.prevFinal)
+	unsent := e.unsentLocked()
+	read = open && (e.wantRead || unsent && !e.prevFinal)
 	return read, read || unsent
 }
 
@@ -227,7 +220,7 @@ func (p *partition) begin(r reading) bool {
 		return false
 	}
 	if p.batch.unreadable(r.epoch) {
-		p.abandonLocked(dropStale)
+		p.abandonLocked(dropStale, &r)
 		return false
 	}
 	p.trying = true
@@ -273,13 +266,13 @@ func (p *partition) concludeLocked(err error, sent, now reading) (again bool) {
 		p.acknowledgeLocked(sent, now)
 		return false
 	case outcome == store.Orphan:
-		p.abandonLocked(dropUnknown)
+		p.abandonLocked(dropUnknown, &now)
 		return false
 	}
 	// Somebody else writes to the sequence key: leave it, and send under a new one
 	// what no attempt can have applied.
 	if p.batch.Retry {
-		p.abandonLocked(dropUnknown)
+		p.abandonLocked(dropUnknown, &now)
 	}
 	p.drawIdentityLocked()
 	if p.carrying {

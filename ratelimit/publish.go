@@ -19,12 +19,13 @@ type publisher struct {
 	mu sync.Mutex // taken before a partition's mu and the table's locks
 }
 
-// housekeep does what a tick does beside syncing: the scan, and the metrics.
+// housekeep does what a tick does beside syncing: the scan, the table's bound, and the metrics.
 func (l *Limiter) housekeep() {
 	l.publisher.mu.Lock()
 	defer l.publisher.mu.Unlock()
 	r := l.read()
 	l.scanStep(r)
+	l.table.shrink(&r)
 	l.publish(r)
 }
 

@@ -17,22 +17,16 @@ const (
 	ranks
 )
 
-// A queue holds the entities of one partition that wait for a sync, each once, and
-// the evicted entries that are kept until their units are delivered. It is linked
-// through the entries, so that it takes no memory of its own.
-//
-// A full queue turns entities of the lowest rank away: their next check or the
-// scan queues them. Those of higher rank always find room, for the table bounds
-// them, and so do evicted entries, which have a bound of their own.
+// A queue holds the entities of one partition that wait for a sync, each once. It is
+// linked through the entries, so that it takes no memory of its own, and the table's bound
+// is its own: whatever has unsent units is in it, or was just taken from it.
 //
 // Its lock is taken inside an entry's and a shard's, never the other way round.
 type queue struct {
-	limit   int           // immutable; of waiting idle entities, and of evicted entries
 	entered atomic.Uint64 // entities that came to wait, since the start
 
 	mu      sync.Mutex
 	waiting [ranks]queueList // guarded by mu
-	evicted entryList        // guarded by mu; oldest first
 }
 
 // A queueList is linked by queuePrev and queueNext. The zero value is empty.
@@ -41,22 +35,19 @@ type queueList struct {
 	len         int
 }
 
-// push queues the entry at a rank and reports whether it found room. An entry that
-// waits already moves up if the rank is higher. It requires e's lock.
-func (q *queue) push(e *entry, r rank) bool {
+// push queues the entry at a rank. One that waits already moves up if the rank is higher.
+// It requires e's lock.
+func (q *queue) push(e *entry, r rank) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if e.inQueue {
 		if r <= e.queueRank {
-			return true
+			return
 		}
 		q.waiting[e.queueRank].remove(e)
-	} else if r == rankIdle && e.place != aside && q.lenLocked() >= q.limit {
-		return false
 	}
 	e.inQueue, e.queueRank = true, r
 	q.waiting[r].pushBack(e)
-	return true
 }
 
 // A quota is how many entries a tick may still take, by rank.
@@ -102,53 +93,13 @@ func (q *queue) remove(e *entry) {
 }
 
 // len returns how many entities wait.
-func (q *queue) len() int {
+func (q *queue) len() (n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.lenLocked()
-}
-
-func (q *queue) lenLocked() (n int) {
 	for i := range q.waiting {
 		n += q.waiting[i].len
 	}
 	return n
-}
-
-// keep adds an evicted entry to those kept, and reports whether they are too many
-// now. It requires the locks of e and its shard.
-func (q *queue) keep(e *entry) (overfull bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if !e.setAside {
-		e.setAside = true
-		q.evicted.pushBack(e)
-	}
-	return q.evicted.len > q.limit
-}
-
-// unkeep takes the entry out of those kept. It requires the locks of e and its shard.
-func (q *queue) unkeep(e *entry) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if e.setAside {
-		e.setAside = false
-		q.evicted.remove(e)
-	}
-}
-
-// overflow takes the oldest evicted entry out of those kept if there are more than
-// the limit; nil otherwise.
-func (q *queue) overflow() *entry {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.evicted.len <= q.limit {
-		return nil
-	}
-	e := q.evicted.front
-	e.setAside = false
-	q.evicted.remove(e)
-	return e
 }
 
 func (l *queueList) pushBack(e *entry) {

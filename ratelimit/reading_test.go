@@ -59,7 +59,7 @@ func TestAWalkByALateReadingCostsNoEntryAnything(t *testing.T) {
 	t.Parallel()
 	for name, walk := range map[string]func(*node, reading){
 		"scan":    func(n *node, r reading) { n.table.shards[0].scan(r, &[level.Tiers]int{}) },
-		"room":    func(n *node, r reading) { n.table.shards[0].evictOneLocked(nil, &r) },
+		"room":    func(n *node, r reading) { n.table.shards[0].evictOneLocked(nil, spareHeld, &r) },
 		"advance": func(n *node, r reading) { n.entry("k").advanceLocked(&r) },
 	} {
 		w := newWorld(t)

@@ -16,22 +16,22 @@ func (p *partition) acknowledgeLocked(sent, now reading) {
 	b := &p.batch
 	for i := range b.items {
 		it := &b.items[i]
-		s := p.l.table.shardOf(it.entry.hash)
-		s.lock(it.entry)
+		it.entry.mu.Lock()
 		it.entry.inFlight = false
 		it.entry.advanceLocked(&now)
-		p.settleItemLocked(s, it, sent, now)
-		s.unlock(it.entry)
+		p.settleItemLocked(it, sent, now)
+		it.entry.mu.Unlock()
 	}
+	p.makeRoomLocked(&now)
 	p.carrying = false
 	p.health.writes += uint64(len(b.Writes))
 	p.health.reads += uint64(len(b.Reads))
 	p.health.lastSync, p.ackedAt = now.wall, now.mono
 }
 
-// settleItemLocked accounts for an item's units and learns its totals. It requires
-// the locks of the entry and its shard.
-func (p *partition) settleItemLocked(s *shard, it *item, sent, now reading) {
+// settleItemLocked accounts for an item's units and learns its totals. It requires the
+// entry's lock.
+func (p *partition) settleItemLocked(it *item, sent, now reading) {
 	e := it.entry
 	var before level.Leaky
 	e.modelLocked(&before, &now, p.l.window)
@@ -55,13 +55,6 @@ func (p *partition) settleItemLocked(s *shard, it *item, sent, now reading) {
 			growth += total - int64(slot.total)
 			slot.total = uint64(total)
 		}
-	}
-	if e.place == gone {
-		return
-	}
-	if e.place == aside {
-		p.keepOrForgetLocked(s, e)
-		return
 	}
 	known := e.synced
 	if known {
@@ -102,7 +95,7 @@ func (p *partition) settleUnitsLocked(e *entry, slot *slot, epoch int64, units u
 		p.l.ledger.drop(e, epoch, units, dropPoisoned)
 	default: // refused
 		p.health.refused++
-		if slot == nil || e.place == gone {
+		if slot == nil {
 			p.l.ledger.drop(e, epoch, units, dropStale)
 			return
 		}
@@ -131,39 +124,33 @@ func (p *partition) learnLocked(e *entry, it *item, sent, now reading) {
 	e.prevFinal = e.epoch == it.epoch && e.epoch == sent.epoch && sent.into >= 2*p.l.constants.tick
 }
 
-// keepOrForgetLocked ends an evicted entry whose units are all delivered, and
-// queues one that still has some.
-func (p *partition) keepOrForgetLocked(s *shard, e *entry) {
-	if !e.unsentLocked() {
-		s.forgetLocked(e)
-		return
-	}
-	s.keepLocked(e)
-}
-
 // abandonLocked gives the batch up: as unknown if any attempt may have been
 // applied, else for the cause. It requires p.mu.
-func (p *partition) abandonLocked(cause dropCause) {
+func (p *partition) abandonLocked(cause dropCause, r *reading) {
 	if p.batch.Retry || p.trying {
 		cause = dropUnknown
 	}
 	for i := range p.batch.items {
 		it := &p.batch.items[i]
 		e := it.entry
-		s := p.l.table.shardOf(e.hash)
-		s.lock(e)
+		e.mu.Lock()
 		e.inFlight = false
 		for i, units := range it.units {
 			p.l.ledger.drop(e, it.epoch-1+int64(i), units, cause)
 		}
-		switch {
-		case e.place == gone:
-		case e.place == aside:
-			p.keepOrForgetLocked(s, e)
-		case e.wantRead || e.unsentLocked():
+		if e.wantRead || e.unsentLocked() {
 			e.queueLocked(e.rankLocked(0)) // as pressed as at its last sync
 		}
-		s.unlock(e)
+		e.mu.Unlock()
 	}
+	p.makeRoomLocked(r)
 	p.carrying = false
+}
+
+// makeRoomLocked makes room in the table now that the batch's entries are not in flight
+// any more.
+func (p *partition) makeRoomLocked(r *reading) {
+	for i := range p.batch.items {
+		p.l.table.makeRoom(p.batch.items[i].entry.hash, nil, r)
+	}
 }

@@ -253,11 +253,11 @@ func TestPoisonCostsOnlyItself(t *testing.T) {
 	w.conserves(n)
 }
 
-// A refused counter takes nothing, for the time being: its units wait, in an
-// evicted entry too, and are sent with the next tick.
+// A refused counter takes nothing, for the time being: its units wait, those of a
+// forgotten key too, and are sent with the next tick.
 func TestRefusedUnitsReturnToUnsent(t *testing.T) {
 	t.Parallel()
-	for _, evicted := range []bool{false, true} {
+	for _, forgets := range []bool{false, true} {
 		w := newWorld(t)
 		n := w.node(nil)
 		n.check("a", 3)
@@ -266,7 +266,7 @@ func TestRefusedUnitsReturnToUnsent(t *testing.T) {
 		w.mem.Fail(key, store.Refused)
 		n.link.hook(func(*store.Batch) error {
 			n.check("a", 2)
-			if evicted {
+			if forgets {
 				n.Forget("a")
 			}
 			return nil
@@ -275,11 +275,11 @@ func TestRefusedUnitsReturnToUnsent(t *testing.T) {
 		n.link.heals()
 		for range 3 {
 			e := n.entry("a")
-			if e == nil || e.slots[1].unsent != 5 || e.slots[1].pending != 5 || (e.place == aside) != evicted {
-				t.Fatalf("evicted %v: %+v, want 5 unsent and pending", evicted, e)
+			if e == nil || e.slots[1].unsent != 5 || e.slots[1].pending != 5 {
+				t.Fatalf("forgotten %v: %+v, want 5 unsent and pending", forgets, e)
 			}
 			if s := n.Stats(); s.Undelivered != 5 || s.Delivered != 1 || s.Dropped != (Dropped{}) {
-				t.Errorf("evicted %v: %+v", evicted, s)
+				t.Errorf("forgotten %v: %+v", forgets, s)
 			}
 			w.conserves(n)
 			n.sync()
@@ -287,10 +287,10 @@ func TestRefusedUnitsReturnToUnsent(t *testing.T) {
 		w.mem.Fail(key, store.Written)
 		n.sync()
 		if got := w.total(n, "a", n.epochAt(0)); got != 5 {
-			t.Errorf("evicted %v: the store holds %d, want 5", evicted, got)
+			t.Errorf("forgotten %v: the store holds %d, want 5", forgets, got)
 		}
-		if e := n.entry("a"); evicted && e != nil {
-			t.Errorf("the evicted entry outlives its delivery: %+v", e)
+		if d := n.Peek("a"); forgets != (d.Basis() == BasisFirstContact) {
+			t.Errorf("forgotten %v: after its delivery the key is known: %v", forgets, d.Basis())
 		}
 		w.conserves(n)
 	}

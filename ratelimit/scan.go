@@ -1,7 +1,7 @@
 package ratelimit
 
 // This file walks the whole table now and then, off the hot path and in slices: it
-// evicts idle entries, queues entities that a full queue turned away, and counts tiers.
+// evicts idle entries and counts tiers.
 
 import "github.com/hanzoai/limiters/internal/level"
 
@@ -35,12 +35,10 @@ func (l *Limiter) scanStep(r reading) {
 			break
 		}
 	}
-	l.table.trim(l.partitions)
 }
 
 // scan walks one shard and returns how many entries it met. It takes their locks one
-// after the other, and that of the shard only to evict. Entries set aside are passed
-// over: a queue never turns them away.
+// after the other, and that of the shard only to evict.
 func (s *shard) scan(r reading, counts *[level.Tiers]int) (seen int) {
 	for e := range s.entries.each() {
 		seen++
@@ -51,30 +49,26 @@ func (s *shard) scan(r reading, counts *[level.Tiers]int) (seen int) {
 			continue
 		}
 		s.lock(e)
-		if e.inTableLocked() && e.idleLocked(&r, s.table.idle) { // still
-			s.evictLocked(e, evictExpired)
+		if e.inTableLocked() && e.idleLocked(&r, s.table.idle) && !e.heldLocked() { // still
+			s.evictLocked(e, e.idleCauseLocked())
 		}
 		s.unlock(e)
 	}
 	return seen
 }
 
-// scanOneLocked counts the entry's tier and queues it if it has something to say. Of
-// one that is idle it does neither, and reports that. Of the shard it needs no lock.
+// scanOneLocked counts the entry's tier, or reports that it is idle and may go.
 func (s *shard) scanOneLocked(e *entry, r *reading, counts *[level.Tiers]int) (idle bool) {
 	if !e.inTableLocked() {
 		return false
 	}
 	e.advanceLocked(r)
-	if e.idleLocked(r, s.table.idle) {
+	if e.idleLocked(r, s.table.idle) && !e.heldLocked() {
 		return true
 	}
 	var m level.Leaky
 	e.modelLocked(&m, r, s.table.window)
 	reached := m.Level(e.threshold, 0)
 	counts[level.TierOf(level.Pressure(reached, e.threshold))]++
-	if e.unsentLocked() && !s.closed.Load() {
-		e.queueLocked(e.rankLocked(reached))
-	}
 	return false
 }

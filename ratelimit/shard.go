@@ -4,16 +4,9 @@ package ratelimit
 // each is kept.
 
 import (
-	"container/heap"
 	"sync"
 	"sync/atomic"
-
-	"github.com/hanzoai/limiters/internal/level"
 )
-
-// maxHits bounds an entry's credit with eviction: so many times it is passed over
-// without another look-up.
-const maxHits = 3
 
 // A shard holds a share of the entries. Its lock guards what is in the table and
 // where; what an entry knows has a lock of its own. A check of an entity in the
@@ -23,10 +16,8 @@ type shard struct {
 	entries index       // in the table and set aside; its lock is mu
 
 	mu     sync.Mutex
-	counts shardCounts      // guarded by mu
-	lists  [aside]entryList // guarded by mu; by place: fresh, main, guarded; oldest first
-
-	due dueHeap // guarded by mu; those in guarded, by limitedUntil
+	counts shardCounts       // guarded by mu
+	lists  [places]entryList // guarded by mu; by place, oldest first; that of gone stays empty
 
 	told toldList
 
@@ -34,16 +25,6 @@ type shard struct {
 
 	_ [40]byte // at most this shares a cache line with the next shard
 }
-
-// An evictCause says why an entry left the table.
-type evictCause uint8
-
-const (
-	evictSize     evictCause = iota // to make room
-	evictExpired                    // idle for local_cache_idle_timeout
-	evictExplicit                   // Forget
-	evictCauses
-)
 
 // lock takes the lock of the shard and that of an entry of it.
 func (s *shard) lock(e *entry) {
@@ -57,33 +38,25 @@ func (s *shard) unlock(e *entry) {
 	s.mu.Unlock()
 }
 
-// findLocked returns the table's entry for a key at a reading, locked and advanced
-// to its epoch, nil if there is none. An entry set aside is revived; an entry idle
-// for too long is evicted first: then the table may be beyond its bounds (changed).
-func (s *shard) findLocked(hash uint64, key string, r *reading) (e *entry, changed bool) {
-	e = s.entries.find(hash, key)
+// findLocked returns the table's entry for a key at a reading, locked and advanced to its
+// epoch, nil if there is none. An entry idle for too long is evicted first, unless it has
+// undelivered units.
+func (s *shard) findLocked(hash uint64, key string, r *reading) *entry {
+	e := s.entries.find(hash, key)
 	if e == nil {
 		s.counts.misses++
-		return nil, false
+		return nil
 	}
 	e.mu.Lock()
 	e.advanceLocked(r)
-	if e.place != aside {
-		if level.Elapsed(r.mono, e.usedAt) < s.table.idle {
-			e.useLocked(r)
-			return e, false
-		}
-		s.evictLocked(e, evictExpired)
-	}
-	s.counts.misses++
-	if e.place != aside {
+	if e.idleLocked(r, s.table.idle) && !e.heldLocked() {
+		s.evictLocked(e, e.idleCauseLocked())
 		e.mu.Unlock()
-		return nil, true
+		s.counts.misses++
+		return nil
 	}
-	e.partition.queue.unkeep(e)
-	e.usedAt = r.mono
-	s.placeLocked(e, main)
-	return e, true
+	e.useLocked(r)
+	return e
 }
 
 // createLocked adds an entry for a key that has none, and returns it locked.
@@ -92,67 +65,29 @@ func (s *shard) createLocked(hash uint64, key string, r *reading) *entry {
 	e.hash, e.partition = hash, s.table.owner(key)
 	e.epoch, e.usedAt, e.wantRead = r.epoch, r.mono, true
 	e.mu.Lock()
-	s.placeLocked(e, fresh)
+	e.place = fresh
+	s.lists[fresh].pushBack(e)
 	s.entries.insert(e)
+	s.table.live.Add(1)
 	return e
 }
 
-// placeLocked puts an entry that is in no list into one of the shard's.
-func (s *shard) placeLocked(e *entry, p place) {
-	e.place = p
-	e.hits = 0
-	s.lists[p].pushBack(e)
-	s.table.live.Add(1)
-}
-
-// unlistLocked takes an entry out of its list.
-func (s *shard) unlistLocked(e *entry) {
-	s.lists[e.place].remove(e)
-	if e.place == guarded {
-		heap.Remove(&s.due, int(e.dueAt))
-	}
-}
-
-// moveLocked moves an entry to the back of one of the shard's lists.
+// moveLocked moves an entry to the back of a list.
 func (s *shard) moveLocked(e *entry, p place) {
-	s.unlistLocked(e)
+	s.lists[e.place].remove(e)
 	e.place = p
 	s.lists[p].pushBack(e)
 }
 
-// evictLocked takes an entry out of the table. One with units that are not
-// delivered is set aside; the caller must then let [table.trim] see to its bound
-// once it holds no lock.
+// evictLocked ends an entry, and drops its unsent units if it has some. No batch may
+// carry it.
 func (s *shard) evictLocked(e *entry, cause evictCause) {
-	s.unlistLocked(e)
-	s.table.live.Add(-1)
 	s.counts.evicted[cause]++
-	if !e.inFlight && !e.unsentLocked() {
-		s.forgetLocked(e)
-		return
-	}
-	e.place = aside
-	e.wantRead = false
-	s.keepLocked(e)
-}
-
-// keepLocked keeps an entry set aside until its units are delivered, and queues it
-// if some are unsent.
-func (s *shard) keepLocked(e *entry) {
-	if e.partition.queue.keep(e) {
-		s.table.overfull.Store(true)
-	}
-	if e.unsentLocked() {
-		e.queueLocked(rankIdle)
-	}
-}
-
-// forgetLocked ends an entry that is in none of the shard's lists.
-func (s *shard) forgetLocked(e *entry) {
-	e.place = gone
-	e.queued = false
+	s.table.live.Add(-1)
+	e.dropUnsentLocked(dropOverflow)
 	s.collectOneLocked(e)
-	e.partition.queue.unkeep(e)
+	s.lists[e.place].remove(e)
+	e.place, e.queued = gone, false
 	e.partition.queue.remove(e)
 	s.entries.remove(e)
 }

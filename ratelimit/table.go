@@ -25,24 +25,26 @@ const (
 	drivenShards  = 16
 )
 
-// A table holds the entries of all keys, at most limit of them (one more for each
-// check under way), and those set aside. It is safe for concurrent use.
+// A table holds the entries of all keys: at most limit (one more for each check under
+// way), and up to spare more while they have undelivered units. It is safe for concurrent
+// use.
 type table struct {
 	constants
 	ledger *ledger
 	owner  func(key string) *partition
 	limit  int64
+	spare  int64
 	stable bool         // hash is the same in every process
 	seed   maphash.Seed // of hash otherwise
 
-	shards   []shard
-	spilled  spilled
-	live     atomic.Int64 // entries in the table, those set aside not counted
-	overfull atomic.Bool  // a partition keeps more evicted entries than it may
+	shards  []shard
+	spilled spilled
+	live    atomic.Int64 // entries in the table
 }
 
-// newTable returns an empty table for at most limit entries.
-func newTable(c constants, limit int, stable bool, g *ledger, owner func(key string) *partition) *table {
+// newTable returns an empty table for at most limit entries, and spare more with
+// undelivered units.
+func newTable(c constants, limit, spare int, stable bool, g *ledger, owner func(key string) *partition) *table {
 	shards := max(shardsPerCore*runtime.GOMAXPROCS(0), limit/mostPerShard)
 	if stable {
 		shards = drivenShards
@@ -50,7 +52,7 @@ func newTable(c constants, limit int, stable bool, g *ledger, owner func(key str
 	shards = max(1, min(shards, maxShards, limit/leastPerShard))
 	shards = 1 << (bits.Len(uint(shards)) - 1)
 	t := &table{
-		constants: c, ledger: g, owner: owner, limit: int64(limit), stable: stable, seed: maphash.MakeSeed(),
+		constants: c, ledger: g, owner: owner, limit: int64(limit), spare: int64(spare), stable: stable, seed: maphash.MakeSeed(),
 		shards: make([]shard, shards),
 	}
 	for i := range t.shards {
@@ -72,25 +74,4 @@ func (t *table) hash(key string) uint64 {
 // shardOf returns the shard of a hash.
 func (t *table) shardOf(hash uint64) *shard {
 	return &t.shards[hash&uint64(len(t.shards)-1)]
-}
-
-// trim drops the units of the oldest evicted entries of partitions that keep more
-// of them than they may. It requires that no lock of the table is held.
-func (t *table) trim(partitions []*partition) {
-	if !t.overfull.Load() || !t.overfull.Swap(false) {
-		return
-	}
-	for _, p := range partitions {
-		for e := p.queue.overflow(); e != nil; e = p.queue.overflow() {
-			s := t.shardOf(e.hash)
-			s.lock(e)
-			if e.place == aside { // not revived meanwhile
-				e.dropUnsentLocked(dropOverflow)
-				if !e.inFlight {
-					s.forgetLocked(e)
-				}
-			}
-			s.unlock(e)
-		}
-	}
 }

@@ -30,18 +30,13 @@ type entryState struct {
 	UsedAt   int64
 }
 
-// eachEntry calls f for every entry in the table, and for those set aside.
+// eachEntry calls f for every entry in the table.
 func (n *node) eachEntry(f func(e *entry)) {
 	for i := range n.table.shards {
 		for p := range n.table.shards[i].lists {
 			for e := n.table.shards[i].lists[p].front; e != nil; e = e.next {
 				f(e)
 			}
-		}
-	}
-	for _, p := range n.partitions {
-		for e := p.queue.evicted.front; e != nil; e = e.next {
-			f(e)
 		}
 	}
 }
@@ -65,13 +60,9 @@ func (n *node) entries() map[string]entryState {
 	return all
 }
 
-// held returns the keys in the table, those set aside not among them, sorted.
+// held returns the keys in the table, sorted.
 func (n *node) held() (keys []string) {
-	n.eachEntry(func(e *entry) {
-		if e.place != aside {
-			keys = append(keys, e.key)
-		}
-	})
+	n.eachEntry(func(e *entry) { keys = append(keys, e.key) })
 	slices.Sort(keys)
 	return keys
 }
@@ -137,11 +128,8 @@ func TestAnIdleEntityWithUnsentUnitsIsKeptUntilTheyAreDelivered(t *testing.T) {
 	w.clock.Advance(30*time.Second - 1) // to the end of the epoch
 	n.check("other", 1)
 	w.clock.Advance(31 * time.Second)
-	if got := n.held(); !slices.Equal(got, []string{"other"}) {
-		t.Fatalf("the table holds %q, want the one in use", got)
-	}
 	if d := n.check("k", 60); d.Basis() == BasisFirstContact || d.Allowed() {
-		t.Fatalf("%v on %v at level %v, want limited by what was set aside", d.Verdict(), d.Basis(), d.Level())
+		t.Fatalf("%v on %v at level %v, want limited by what is not delivered", d.Verdict(), d.Basis(), d.Level())
 	}
 	n.link.heals()
 	w.clock.Advance(time.Second)
@@ -227,9 +215,6 @@ func TestForget(t *testing.T) {
 	n.Forget("k")
 	w.clock.Advance(time.Second)
 	w.conserves(n)
-	if got := n.entries(); len(got) != 0 {
-		t.Fatalf("after delivery remain %v", got)
-	}
 	if d := n.check("k", 1); d.Basis() != BasisFirstContact || !d.Allowed() {
 		t.Fatalf("%v on %v, want a first contact", d.Verdict(), d.Basis())
 	}
@@ -241,8 +226,8 @@ func TestForget(t *testing.T) {
 	if d := n.Peek("k"); d.Basis() != BasisFirstContact {
 		t.Errorf("rests on %v with all delivered, want first contact", d.Basis())
 	}
-	if got := n.table.counts().evicted[evictExplicit]; got != 3 {
-		t.Errorf("%d explicit evictions, want 3", got)
+	if got := n.table.counts().evicted[evictExplicit]; got != 2 {
+		t.Errorf("%d explicit evictions, want 2", got)
 	}
 	w.conserves(n)
 }
@@ -328,7 +313,7 @@ func TestLayout(t *testing.T) {
 	var s shard
 	for name, got := range map[string][2]uintptr{
 		"entry":           {unsafe.Sizeof(e), 4 * line},
-		"entry, cold":     {unsafe.Offsetof(e.limitedUntil), 3 * line},
+		"entry, cold":     {unsafe.Offsetof(e.partition), 3 * line},
 		"shard":           {unsafe.Sizeof(s), 5 * line},
 		"shard, changing": {unsafe.Offsetof(s.entries) + unsafe.Offsetof(s.entries.len), line},
 		"bucket":          {unsafe.Sizeof(bucket{}), line},
