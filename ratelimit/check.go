@@ -45,7 +45,7 @@ func (l *Limiter) Peek(key string) Decision {
 // counted and at once dropped as stale; a t ahead of the clock counts as now.
 func (l *Limiter) CheckAt(key string, n uint64, t time.Time) (d Decision) {
 	r := l.read()
-	l.decide(&d, key, &request{units: n, epoch: l.epochOf(t, r)}, &r)
+	l.decide(&d, key, &request{units: n, epoch: l.epochOf(t, &r)}, &r)
 	return d
 }
 
@@ -84,6 +84,17 @@ type request struct {
 	threshold uint64
 }
 
+// A check is a request about an entity, and where the table keeps that.
+type check struct {
+	request
+	at        reading   // the one reading of the clock
+	overrides *snapshot // of the moment; a threshold that is not resolved comes from them
+	key       string    // the entity key
+	name      string    // its representation
+	hash      uint64    // of name
+	shard     *shard    // of hash
+}
+
 // read makes the one reading of the clock that a decision needs.
 func (l *Limiter) read() reading {
 	var r reading
@@ -100,7 +111,7 @@ func (l *Limiter) read() reading {
 
 // epochOf returns the epoch to count in for a time: that of the reading for times
 // ahead of it, and some epoch no entry holds for times that int64 cannot.
-func (l *Limiter) epochOf(t time.Time, r reading) int64 {
+func (l *Limiter) epochOf(t time.Time, r *reading) int64 {
 	if !t.Before(time.Unix(0, r.wall)) {
 		return r.epoch
 	}
@@ -111,10 +122,9 @@ func (l *Limiter) epochOf(t time.Time, r reading) int64 {
 	return epoch
 }
 
-// decide answers q about key into d, which is zero. It counts what it allows and
-// queues the entity if there is something to say or to ask. For an entity in the
-// table it takes that one's lock, and inside it now and then the told list's or the
-// queue's.
+// decide answers q about key into d, which is zero. It counts what it allows and queues
+// the entity if there is something to say or to ask. For an entity in the table it takes
+// that one's lock, and inside it now and then the told list's or the queue's.
 func (l *Limiter) decide(d *Decision, key string, q *request, r *reading) {
 	overrides := l.thresholds.current.Load()
 	if !q.resolved && l.thresholds.resolver != nil {
@@ -129,13 +139,13 @@ func (l *Limiter) decide(d *Decision, key string, q *request, r *reading) {
 	s := l.table.shardOf(hash)
 	e := s.entries.find(hash, name)
 	if e == nil {
-		l.decideAnew(d, s, hash, name, key, overrides, q, r)
+		l.decideAnew(d, &check{*q, *r, overrides, key, name, hash, s})
 		return
 	}
 	e.mu.Lock()
 	if !e.inTableLocked() || e.idleLocked(r, l.idle) {
 		e.mu.Unlock()
-		l.decideAnew(d, s, hash, name, key, overrides, q, r)
+		l.decideAnew(d, &check{*q, *r, overrides, key, name, hash, s})
 		return
 	}
 	e.advanceLocked(r)
@@ -143,9 +153,6 @@ func (l *Limiter) decide(d *Decision, key string, q *request, r *reading) {
 	l.setThresholdLocked(e, q, overrides, key)
 	l.decideLocked(d, s, e, q, r, !s.closed.Load())
 	roundEnds := e.roundEndsLocked(hash)
-	if roundEnds {
-		e.spillLocked(l.table)
-	}
 	e.mu.Unlock()
 	if roundEnds {
 		l.renewClock()
@@ -162,28 +169,27 @@ func (l *Limiter) renewClock() {
 
 // decideAnew is decide under the shard's lock: for a key that the look-up without it did
 // not find, or found evicted or idle.
-func (l *Limiter) decideAnew(d *Decision, s *shard, hash uint64, name, key string, overrides *snapshot, q *request, r *reading) {
+func (l *Limiter) decideAnew(d *Decision, c *check) {
+	s := c.shard
 	s.mu.Lock()
-	e := s.findLocked(hash, name, r)
+	open := !s.closed.Load()
+	e := s.findLocked(c.hash, c.name, &c.at)
 	created := false
 	if e != nil {
-		l.setThresholdLocked(e, q, overrides, key)
-		l.decideLocked(d, s, e, q, r, !s.closed.Load())
+		l.setThresholdLocked(e, &c.request, c.overrides, c.key)
+		l.decideLocked(d, s, e, &c.request, &c.at, open)
 	} else {
-		if !q.resolved {
-			q.threshold, q.custom = l.thresholds.lookup(overrides, key)
-		}
-		e = l.firstContactLocked(d, s, hash, name, q, r, !s.closed.Load())
+		e = l.firstContactLocked(d, c, open)
 		created = e != nil
 	}
 	if e != nil {
 		e.mu.Unlock()
 	}
-	roundEnds := s.counts.misses%round == 0 // new keys keep the clock fresh, too
+	roundEnds := s.missesEndRoundLocked()
 	s.mu.Unlock()
 
 	if created {
-		l.table.makeRoom(hash, e, r)
+		l.table.makeRoom(c.hash, e, &c.at)
 	}
 	if roundEnds {
 		l.renewClock()
@@ -244,24 +250,27 @@ func (l *Limiter) decideLocked(d *Decision, s *shard, e *entry, q *request, r *r
 // firstContactLocked answers about a key that the table does not hold. It adds an
 // entry for it, which it returns locked, if there is something to count; for the
 // fleet if open. It requires the shard's lock.
-func (l *Limiter) firstContactLocked(d *Decision, s *shard, hash uint64, name string, q *request, r *reading, open bool) *entry {
-	d.dryRun, d.custom, d.threshold, d.units = l.dryRun, q.custom, q.threshold, q.units
-	d.basis = BasisFirstContact
-	d.level = level.Float(min(q.units, store.MaxUnits))
-	d.model = level.Leaky{Window: l.window, Into: r.into}
-	if q.threshold == 0 || l.strict && !level.Fits(d.level, q.threshold) {
-		d.verdict = VerdictLimited
-		s.counts.limited++
-	} else {
-		s.counts.allowed++
+func (l *Limiter) firstContactLocked(d *Decision, c *check, open bool) *entry {
+	if !c.resolved {
+		c.threshold, c.custom = l.thresholds.lookup(c.overrides, c.key)
 	}
-	if q.units == 0 || d.verdict == VerdictLimited && !l.countLimited {
+	d.dryRun, d.custom, d.threshold, d.units = l.dryRun, c.custom, c.threshold, c.units
+	d.basis = BasisFirstContact
+	d.level = level.Float(min(c.units, store.MaxUnits))
+	d.model = level.Leaky{Window: l.window, Into: c.at.into}
+	if c.threshold == 0 || l.strict && !level.Fits(d.level, c.threshold) {
+		d.verdict = VerdictLimited
+		c.shard.counts.limited++
+	} else {
+		c.shard.counts.allowed++
+	}
+	if c.units == 0 || d.verdict == VerdictLimited && !l.countLimited {
 		return nil
 	}
-	e := s.createLocked(hash, name, r)
-	e.threshold, e.custom = q.threshold, q.custom
-	e.recordLocked(q.epoch, q.units, open)
-	e.tellLocked(s)
+	e := c.shard.createLocked(c)
+	e.threshold, e.custom = c.threshold, c.custom
+	e.recordLocked(c.epoch, c.units, open)
+	c.shard.takeLocked(e)
 	d.model.LocalBefore, d.model.Local = float64(e.slots[0].pending), float64(e.slots[1].pending)
 	if open {
 		e.queueLocked(e.rankLocked(d.level))

@@ -69,7 +69,7 @@ func (l *Limiter) CheckAll(items []Item) Decisions {
 	r := l.read()
 	lockAll(demands)
 	l.decideAllLocked(demands, decisions, &r)
-	aged := unlockAll(demands)
+	roundEnds := unlockAll(demands)
 
 	for i := range demands {
 		dm := &demands[i]
@@ -80,7 +80,7 @@ func (l *Limiter) CheckAll(items []Item) Decisions {
 	for _, rep := range repeats {
 		decisions[rep.item] = decisions[rep.first]
 	}
-	if aged {
+	if roundEnds {
 		l.renewClock()
 	}
 	return decisions
@@ -88,11 +88,12 @@ func (l *Limiter) CheckAll(items []Item) Decisions {
 
 // A demand is what one CheckAll asks of one key.
 type demand struct {
-	request
-	name  string // the representation of the key
+	key   string
+	name  string // the representation of key
 	hash  uint64 // of name
-	shard *shard
-	item  int // index of the first item of the key
+	shard *shard // of hash
+	request
+	item int // index of the first item of the key
 
 	entry   *entry // locked; nil if the table holds none
 	limited bool
@@ -113,8 +114,8 @@ func (l *Limiter) demandsOf(items []Item, demands []demand, repeats []repeat) ([
 		name := representation(item.Key, l.maxKeyBytes)
 		hash := l.table.hash(name)
 		demands = append(demands, demand{
-			request: request{units: item.Units, resolved: true},
-			name:    name, hash: hash, shard: l.table.shardOf(hash), item: i,
+			key: item.Key, name: name, hash: hash, shard: l.table.shardOf(hash),
+			request: request{units: item.Units, resolved: true}, item: i,
 		})
 	}
 	shards := uint64(len(l.table.shards))
@@ -129,7 +130,7 @@ func (l *Limiter) demandsOf(items []Item, demands []demand, repeats []repeat) ([
 			repeats = append(repeats, repeat{item: dm.item, first: kept[n-1].item})
 			continue
 		}
-		dm.threshold, dm.custom = l.thresholds.resolve(overrides, items[dm.item].Key)
+		dm.threshold, dm.custom = l.thresholds.resolve(overrides, dm.key)
 		kept = append(kept, dm)
 	}
 	return kept, repeats
@@ -147,15 +148,12 @@ func lockAll(demands []demand) {
 }
 
 // unlockAll lets go of the entries and the shards. It reports whether the system's clock is
-// due to be read again.
-func unlockAll(demands []demand) (aged bool) {
+// due to be read again: a group with a key that the table did not hold takes long.
+func unlockAll(demands []demand) (roundEnds bool) {
 	for i := range demands {
-		if e := demands[i].entry; e != nil {
-			if e.roundEndsLocked(e.hash) {
-				e.spillLocked(demands[i].shard.table)
-				aged = true
-			}
-			e.mu.Unlock()
+		dm := &demands[i]
+		if roundEnds = roundEnds || dm.entry == nil || dm.created || dm.entry.roundEndsLocked(dm.hash); dm.entry != nil {
+			dm.entry.mu.Unlock()
 		}
 	}
 	for i := range demands {
@@ -163,7 +161,7 @@ func unlockAll(demands []demand) (aged bool) {
 			demands[i].shard.mu.Unlock()
 		}
 	}
-	return aged
+	return roundEnds
 }
 
 // decideAllLocked puts the decision about each demand where that of its first item
@@ -174,6 +172,7 @@ func (l *Limiter) decideAllLocked(demands []demand, decisions Decisions, r *read
 	refused, open := false, true
 	for i := range demands {
 		dm := &demands[i]
+		dm.epoch = r.epoch
 		l.examineLocked(dm, r)
 		refused = refused || dm.limited
 		open = open && !dm.shard.closed.Load() // a group that meets Close comes after it as a whole
@@ -186,8 +185,10 @@ func (l *Limiter) decideAllLocked(demands []demand, decisions Decisions, r *read
 		}
 		if dm.entry != nil {
 			l.decideLocked(d, dm.shard, dm.entry, &q, r, open)
-		} else if dm.entry = l.firstContactLocked(d, dm.shard, dm.hash, dm.name, &q, r, open); dm.entry != nil {
-			dm.created = true
+		} else {
+			c := check{request: q, at: *r, key: dm.key, name: dm.name, hash: dm.hash, shard: dm.shard}
+			dm.entry = l.firstContactLocked(d, &c, open)
+			dm.created = dm.entry != nil
 		}
 		if q.units < dm.units {
 			d.units, d.level = dm.units, d.level+dm.asked()
@@ -198,14 +199,13 @@ func (l *Limiter) decideAllLocked(demands []demand, decisions Decisions, r *read
 // examineLocked finds the demand's entry and whether a check of its own would be
 // limited, and locks the entry. It requires the lock of the shard.
 func (l *Limiter) examineLocked(dm *demand, r *reading) {
-	dm.epoch = r.epoch
 	dm.entry = dm.shard.findLocked(dm.hash, dm.name, r)
 	e := dm.entry
 	if e == nil {
 		dm.limited = dm.threshold == 0 || l.strict && !level.Fits(dm.asked(), dm.threshold)
 		return
 	}
-	e.threshold, e.custom, e.generation = dm.threshold, dm.custom, 0
+	l.setThresholdLocked(e, &dm.request, nil, dm.key)
 	var m level.Leaky
 	e.modelLocked(&m, r, l.window)
 	dm.limited = !level.Fits(m.Level(dm.threshold, 0)+dm.asked(), dm.threshold)

@@ -5,23 +5,15 @@ package ratelimit
 // its shard, once, that there is something to collect. So a tick looks at the
 // entities that were checked since the one before, and at no others.
 
-import (
-	"sync"
-	"sync/atomic"
-)
+import "sync"
 
 // shardCounts are what was collected from a shard's entries since the start, and what
 // is counted here at once: misses, evictions, and decisions that left no entry.
 type shardCounts struct {
 	allowed, limited uint64 // decisions
-	misses           uint64 // look-ups that found no entry in the table: unknown, idle for too long, or set aside
+	misses           uint64 // look-ups that found no entry in the table: unknown, or idle for too long
 	units            uint64 // recorded for the fleet
 	evicted          [evictCauses]uint64
-}
-
-// spilled are decisions that were taken out of entries whose counts grew large.
-type spilled struct {
-	allowed, limited atomic.Uint64
 }
 
 // A toldList links a shard's entries with something to collect, by toldPrev and
@@ -92,33 +84,30 @@ func (s *shard) collectOneLocked(e *entry) {
 	s.takeLocked(e)
 }
 
-// takeLocked adds the counts of an entry, which is off the list, to the shard's.
+// takeLocked adds an entry's counts to the shard's. It requires the locks of both.
 func (s *shard) takeLocked(e *entry) {
-	s.counts.allowed += uint64(e.allowed)
-	s.counts.limited += uint64(e.limited)
+	s.counts.allowed += e.allowed
+	s.counts.limited += e.limited
 	s.counts.units += e.units
 	e.allowed, e.limited, e.units = 0, 0, 0
 	e.told = false
 }
 
-// A round is so many checks of an entity, or misses of a shard: at its end the
-// system's clock is read for all, and an entry's counts are spilled if they are large.
-const round = 256
+// At the end of a round the system's clock is read for all: after so many checks of an
+// entity, and after so many look-ups of a shard that found none, which take longer.
+const (
+	round       = 256
+	missesRound = 16
+)
 
 // roundEndsLocked reports whether a check was the last of a round of its entity, whose
 // key has this hash. The entities' rounds do not end together.
 func (e *entry) roundEndsLocked(hash uint64) bool {
-	return (uint32(hash>>32)+e.allowed+e.limited)%round == 0
+	return (hash>>32+e.allowed+e.limited)%round == 0
 }
 
-// spillLocked puts the decisions aside before they are too many for the entry.
-func (e *entry) spillLocked(t *table) {
-	if (e.allowed|e.limited)>>31 != 0 {
-		t.spilled.allowed.Add(uint64(e.allowed))
-		t.spilled.limited.Add(uint64(e.limited))
-		e.allowed, e.limited = 0, 0
-	}
-}
+// missesEndRoundLocked is roundEndsLocked for a shard that may just have met a new key.
+func (s *shard) missesEndRoundLocked() bool { return s.counts.misses%missesRound == 0 }
 
 // counts returns the sum of all that was counted.
 func (t *table) counts() (sum shardCounts) {
@@ -136,7 +125,5 @@ func (t *table) counts() (sum shardCounts) {
 			sum.evicted[j] += c.evicted[j]
 		}
 	}
-	sum.allowed += t.spilled.allowed.Load()
-	sum.limited += t.spilled.limited.Load()
 	return sum
 }

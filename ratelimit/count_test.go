@@ -5,9 +5,10 @@ package ratelimit
 
 import (
 	"fmt"
-	"math"
 	"sync"
 	"testing"
+
+	"github.com/hanzoai/limiters/internal/clock"
 )
 
 // What was decided shows at once and to the one, whether the entity was allowed,
@@ -38,32 +39,6 @@ func TestDecisionsAreCountedWhereverTheyAreMade(t *testing.T) {
 	}
 }
 
-// The counts of an entry are narrow; the sum is not.
-func TestCountsOfAnEntryDoNotOverflow(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	n := w.node(nil)
-	n.check("k", 1)
-	s := n.Stats()
-	n.check("k", 1)
-	n.entry("k").allowed, n.entry("k").limited = math.MaxInt32, math.MaxInt32 // as after so many more
-	const more = 10 * round
-	for range more {
-		n.check("k", 0)
-		n.check("k", 1000)
-	}
-	if e := n.entry("k"); e.allowed > more || e.limited > more {
-		t.Errorf("the entry counts %d and %d, and they were never put aside", e.allowed, e.limited)
-	}
-	got := n.Stats()
-	if want := s.Allowed + math.MaxInt32 + more; got.Allowed != want {
-		t.Errorf("%d allowed, want %d", got.Allowed, want)
-	}
-	if want := s.Limited + math.MaxInt32 + more; got.Limited != want {
-		t.Errorf("%d limited, want %d", got.Limited, want)
-	}
-}
-
 // Entries that left the table are not held for their counts, with no tick at all.
 func TestWhatIsToBeCollectedIsBounded(t *testing.T) {
 	t.Parallel()
@@ -72,6 +47,7 @@ func TestWhatIsToBeCollectedIsBounded(t *testing.T) {
 	most := 0
 	for i := range 20_000 {
 		n.check(fmt.Sprint("k", i), 1)
+		n.Peek(fmt.Sprint("k", i)) // a key seen once is counted at once
 		waiting := 0
 		for j := range n.table.shards {
 			for e := n.table.shards[j].told.front; e != nil; e = e.toldNext {
@@ -85,8 +61,8 @@ func TestWhatIsToBeCollectedIsBounded(t *testing.T) {
 	if most < 10 {
 		t.Errorf("%d entries waited to be collected at most: the test counts nothing", most)
 	}
-	if s := n.Stats(); s.Allowed != 20_000 || s.Counted != 20_000 {
-		t.Errorf("%d allowed, %d counted; want 20000 each", s.Allowed, s.Counted)
+	if s := n.Stats(); s.Allowed != 40_000 || s.Counted != 20_000 {
+		t.Errorf("%d allowed, %d counted; want 40,000 and 20,000", s.Allowed, s.Counted)
 	}
 	w.conserves(n)
 }
@@ -115,5 +91,44 @@ func TestCountingDuringCollection(t *testing.T) {
 	workers.Wait()
 	if s := n.Stats(); s.Allowed+s.Limited != 4*each {
 		t.Errorf("%d decisions are counted, want %d", s.Allowed+s.Limited, 4*each)
+	}
+}
+
+// Every so often a check reads the system's clock for all: a known key's, a new one's, and
+// those of a group of new ones, which take long.
+func TestChecksKeepTheClockFresh(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name  string
+		most  int // checks of one shard between two readings
+		check func(n *node, i int)
+	}{
+		{"a known key", round, func(n *node, _ int) { n.Check("k", 0) }},
+		{"new keys", missesRound, func(n *node, i int) { n.Check(fmt.Sprint("k", i), 1) }},
+		{"new keys that leave no entry", missesRound, func(n *node, i int) { n.Check(fmt.Sprint("k", i), 0) }},
+		{"a known key in a group", round, func(n *node, _ int) { n.CheckAll([]Item{{Key: "k", Units: 0}}) }},
+		{"new keys in a group", missesRound, func(n *node, i int) {
+			n.CheckAll([]Item{{Key: fmt.Sprint("a", i), Units: 1}, {Key: fmt.Sprint("b", i), Units: 1}})
+		}},
+		{"new keys in a group that is refused", missesRound, func(n *node, i int) {
+			n.CheckAll([]Item{{Key: fmt.Sprint("a", i), Units: 1}, {Key: "blocked", Units: 1}})
+		}},
+	} {
+		w := newWorld(t)
+		n := w.small(64) // one shard
+		n.SetOverrides(map[string]uint64{"blocked": 0})
+		n.Check("k", 1)
+		n.system = clock.NewSystem() // which does not run: what changes its reading is a check
+		renewed := 0
+		for i := range 4 * row.most {
+			_, before, _ := n.system.Glance()
+			row.check(n, i)
+			if _, after, _ := n.system.Glance(); after != before {
+				renewed++
+			}
+		}
+		if renewed < 3 {
+			t.Errorf("%s: %d checks renewed the reading %d times", row.name, 4*row.most, renewed)
+		}
 	}
 }

@@ -53,7 +53,6 @@ type entry struct {
 	mu    sync.Mutex
 	key   string   // immutable; the representation of the entity key
 	short [24]byte // immutable; the text of key if it fits, so that comparing it costs no other cache miss
-	hash  uint64   // immutable; of key
 
 	// Guarded by mu.
 
@@ -61,9 +60,9 @@ type entry struct {
 	usedAt     int64  // mono; the last check
 	readAt     int64  // mono; valid if read: the last sync that read counters
 	threshold  uint64 // at the last check
+	allowed    uint64 // decisions, since they were collected
+	limited    uint64 // decisions, since they were collected
 	generation uint32 // of the overrides that threshold came from; 0 = ask again
-	allowed    uint32 // decisions, since they were collected
-	limited    uint32 // decisions, since they were collected
 
 	place     place       // changed under the shard's lock, too
 	rank      rank        // at which it was queued
@@ -93,6 +92,7 @@ type entry struct {
 
 	// What a check seldom needs.
 
+	hash      uint64     // immutable; of key
 	partition *partition // immutable
 
 	prev, next *entry // guarded by the shard's lock; in the list that place names

@@ -114,7 +114,8 @@ func (m *machine) check(rt *rapid.T) {
 func (m *machine) checkAt(rt *rapid.T) {
 	n, key := m.someone(rt), someKey(rt)
 	at := time.Unix(0, n.read().wall).Add(-time.Duration(rapid.IntRange(-5, 150).Draw(rt, "seconds ago")) * time.Second)
-	epoch := n.epochOf(at, n.read())
+	r := n.read()
+	epoch := n.epochOf(at, &r)
 	d := n.CheckAt(key, 3, at)
 	n.record(d, key, epoch, 3)
 	judge(rt, d)

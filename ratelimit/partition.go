@@ -133,12 +133,11 @@ func (p *partition) encode() bool {
 	b.reset()
 	for _, e := range p.taken {
 		s := p.l.table.shardOf(e.hash)
-		s.lock(e)
-		s.collectOneLocked(e) // while it is in the cache
+		e.mu.Lock()
 		if read, speaks := p.speaksLocked(e, !s.closed.Load(), r); speaks {
 			b.addLocked(e, read, p.prefix)
 		}
-		s.unlock(e)
+		e.mu.Unlock()
 	}
 	if len(b.items) == 0 {
 		return false

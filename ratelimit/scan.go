@@ -48,11 +48,13 @@ func (s *shard) scan(r reading, counts *[level.Tiers]int) (seen int) {
 		if !idle {
 			continue
 		}
-		s.lock(e)
+		s.mu.Lock()
+		e.mu.Lock()
 		if e.inTableLocked() && e.idleLocked(&r, s.table.idle) && !e.heldLocked() { // still
 			s.evictLocked(e, e.idleCauseLocked())
 		}
-		s.unlock(e)
+		e.mu.Unlock()
+		s.mu.Unlock()
 	}
 	return seen
 }

@@ -23,19 +23,7 @@ type shard struct {
 
 	table *table // immutable
 
-	_ [40]byte // at most this shares a cache line with the next shard
-}
-
-// lock takes the lock of the shard and that of an entry of it.
-func (s *shard) lock(e *entry) {
-	s.mu.Lock()
-	e.mu.Lock()
-}
-
-// unlock lets both go.
-func (s *shard) unlock(e *entry) {
-	e.mu.Unlock()
-	s.mu.Unlock()
+	_ [24]byte // so that no two shards share a cache line
 }
 
 // findLocked returns the table's entry for a key at a reading, locked and advanced to its
@@ -59,11 +47,11 @@ func (s *shard) findLocked(hash uint64, key string, r *reading) *entry {
 	return e
 }
 
-// createLocked adds an entry for a key that has none, and returns it locked.
-func (s *shard) createLocked(hash uint64, key string, r *reading) *entry {
-	e := newEntry(key)
-	e.hash, e.partition = hash, s.table.owner(key)
-	e.epoch, e.usedAt, e.wantRead = r.epoch, r.mono, true
+// createLocked adds an entry for a check's key, which has none, and returns it locked.
+func (s *shard) createLocked(c *check) *entry {
+	e := newEntry(c.name)
+	e.hash, e.partition = c.hash, s.table.owner(c.name)
+	e.epoch, e.usedAt, e.wantRead = c.at.epoch, c.at.mono, true
 	e.mu.Lock()
 	e.place = fresh
 	s.lists[fresh].pushBack(e)

@@ -37,9 +37,8 @@ type table struct {
 	stable bool         // hash is the same in every process
 	seed   maphash.Seed // of hash otherwise
 
-	shards  []shard
-	spilled spilled
-	live    atomic.Int64 // entries in the table
+	shards []shard
+	live   atomic.Int64 // entries in the table
 }
 
 // newTable returns an empty table for at most limit entries, and spare more with
