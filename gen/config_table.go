@@ -65,7 +65,7 @@ var configTable = config{
 			{
 				Name: "LocalCacheMaxEntries", Env: "LOCAL_CACHE_MAX_ENTRIES",
 				Type: "int", Default: "300_000", Min: 1, Max: 1_000_000_000,
-				Doc: "is how many entities this process remembers. Above it entities are evicted, those that are limited last; unsent units of an evicted entity are kept until they are delivered.",
+				Doc: "is how many entities this process remembers. Above it entities are evicted, those that are limited last. One whose units are not delivered stays until they are: see ChannelCapacity.",
 			},
 			{
 				Name: "LocalCacheTTL", Env: "LOCAL_CACHE_TTL_SECS",
@@ -117,7 +117,7 @@ var configTable = config{
 			{
 				Name: "ChannelCapacity", Env: "CHANNEL_CAPACITY",
 				Type: "int", Default: "1_000_000", Min: 1, Max: 1_000_000_000,
-				Doc: "is how many entities may be queued for a sync, and how many evicted entities may wait for their units to be delivered. A live entity that is turned away waits for its next request or the scan; beyond the bound the oldest evicted units are dropped as overflow. Partitions share it evenly.",
+				Doc: "is how many entities more than LocalCacheMaxEntries this process remembers while they have units to deliver: in a flood of new keys, or while Redis is away. Beyond it unsent units are dropped as overflow.",
 			},
 			{
 				Name: "MaxSyncKeysPerTick", Env: "MAX_SYNC_KEYS_PER_TICK",

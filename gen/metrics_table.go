@@ -91,7 +91,7 @@ var metricsTable = metricTable{
 		},
 		{
 			Name: "pending_sync_size", Field: "pendingSyncSize", Kind: "gauge", Form: single, Unit: "entities",
-			Help: "Entities queued for a sync, all partitions together; ChannelCapacity is its bound.",
+			Help: "Entities queued for a sync, all partitions together; LocalCacheMaxEntries + ChannelCapacity is its bound.",
 		},
 		{
 			Name: "deferred_size", Field: "deferredSize", Kind: "gauge", Form: single, Unit: "entities",

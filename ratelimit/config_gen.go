@@ -84,8 +84,8 @@ type Config struct {
 	DryRun bool `env:"DRY_RUN"`
 
 	// LocalCacheMaxEntries is how many entities this process remembers. Above
-	// it entities are evicted, those that are limited last; unsent units of
-	// an evicted entity are kept until they are delivered.
+	// it entities are evicted, those that are limited last. One whose units
+	// are not delivered stays until they are: see ChannelCapacity.
 	//
 	// Default 300000; accepted 1 … 1000000000; variable
 	// LOCAL_CACHE_MAX_ENTRIES.
@@ -145,11 +145,10 @@ type Config struct {
 	// Default 1s; accepted 1ms … 1m; variable CONNECT_TIMEOUT_MS.
 	ConnectTimeout time.Duration `env:"CONNECT_TIMEOUT_MS"`
 
-	// ChannelCapacity is how many entities may be queued for a sync, and how
-	// many evicted entities may wait for their units to be delivered. A live
-	// entity that is turned away waits for its next request or the scan;
-	// beyond the bound the oldest evicted units are dropped as overflow.
-	// Partitions share it evenly.
+	// ChannelCapacity is how many entities more than LocalCacheMaxEntries
+	// this process remembers while they have units to deliver: in a flood of
+	// new keys, or while Redis is away. Beyond it unsent units are dropped as
+	// overflow.
 	//
 	// Default 1000000; accepted 1 … 1000000000; variable CHANNEL_CAPACITY.
 	ChannelCapacity int `env:"CHANNEL_CAPACITY"`

@@ -143,3 +143,24 @@ func TestIndexIsReadWhileItChanges(t *testing.T) {
 	ended.Store(true)
 	readers.Wait()
 }
+
+// A bucket counts up to so many entries that went on, and stays there: what is removed
+// then must not make it forget those that are still farther along.
+func TestIndexFindsWhatWentOnFromABucketThatLostCount(t *testing.T) {
+	t.Parallel()
+	var x index
+	const entries = 3 * manyOn
+	all := make([]*entry, entries)
+	for i := range all {
+		all[i] = indexed(fmt.Sprint("k", i), uint64(1+i%200)<<56) // one home
+		x.insert(all[i])
+	}
+	for i, e := range all[:entries-20] {
+		x.remove(e)
+		for _, left := range all[i+1:] {
+			if x.find(left.hash, left.key) != left {
+				t.Fatalf("after %d were removed %s is not found", i+1, left.key)
+			}
+		}
+	}
+}

@@ -105,6 +105,12 @@ func (n *node) structure() (found []string) {
 				bad("%q: %s", e.key, v)
 			}
 		}
+		var before *entry
+		for e := s.told.front; e != nil; before, e = e, e.toldNext {
+			if e.toldPrev != before || !e.told || e.place == gone {
+				bad("%q is to be collected: %v, in place %d, or its links are wrong", e.key, e.told, e.place)
+			}
+		}
 		if len(listed) > 0 {
 			bad("shard %d lists %d entries that it does not hold", i, len(listed))
 		}

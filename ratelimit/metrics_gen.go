@@ -70,7 +70,8 @@ type limiterMetrics struct {
 	// of this node's, from the last reply.
 	clockSkewMS []*metrics.Gauge // by partition
 	// pending_sync_size (entities). Entities queued for a sync, all
-	// partitions together; ChannelCapacity is its bound.
+	// partitions together; LocalCacheMaxEntries + ChannelCapacity is its
+	// bound.
 	pendingSyncSize *metrics.Gauge
 	// deferred_size (entities). Entities that the last tick left in the
 	// queues because MaxSyncKeysPerTick was reached.

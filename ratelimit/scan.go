@@ -45,18 +45,22 @@ func (s *shard) scan(r reading, counts *[level.Tiers]int) (seen int) {
 		e.mu.Lock()
 		idle := s.scanOneLocked(e, &r, counts)
 		e.mu.Unlock()
-		if !idle {
-			continue
+		if idle {
+			s.evictIdle(e, &r)
 		}
-		s.mu.Lock()
-		e.mu.Lock()
-		if e.inTableLocked() && e.idleLocked(&r, s.table.idle) && !e.heldLocked() { // still
-			s.evictLocked(e, e.idleCauseLocked())
-		}
-		e.mu.Unlock()
-		s.mu.Unlock()
 	}
 	return seen
+}
+
+// evictIdle evicts an entry that was found idle, unless it has been used since.
+func (s *shard) evictIdle(e *entry, r *reading) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.inTableLocked() && e.idleLocked(r, s.table.idle) && !e.heldLocked() {
+		s.evictLocked(e, e.idleCauseLocked())
+	}
 }
 
 // scanOneLocked counts the entry's tier, or reports that it is idle and may go.

@@ -105,3 +105,37 @@ func TestTheScanGoesInSlices(t *testing.T) {
 		t.Error("the second walk is not under way at the eighth tick")
 	}
 }
+
+// Between the walk's look at an entry and its eviction a check may have used it, counted
+// units, or another walk may have evicted it.
+func TestTheScanLeavesWhatWasUsedSinceItsLook(t *testing.T) {
+	t.Parallel()
+	for name, between := range map[string]func(n *node, s *shard, e *entry){
+		"used":    func(n *node, _ *shard, e *entry) { r := n.read(); e.useLocked(&r) },
+		"counted": func(n *node, _ *shard, e *entry) { e.slots[1].unsent++ },
+		"evicted": func(n *node, s *shard, e *entry) { r := n.read(); s.evictIdle(e, &r) },
+	} {
+		w := newWorld(t)
+		n := w.node(func(c *Config) { c.TierScanIntervalTicks = 10_000 })
+		n.check("k", 1)
+		w.clock.Advance(time.Second)
+		e := n.entry("k")
+		s := n.table.shardOf(e.hash)
+		e.usedAt = n.read().mono - int64(n.cfg.LocalCacheIdleTimeout)
+		r := n.read()
+		var counts [level.Tiers]int
+		if !s.scanOneLocked(e, &r, &counts) {
+			t.Fatalf("%s: the entry is not idle", name)
+		}
+		between(n, s, e)
+		s.evictIdle(e, &r)
+		want := 1
+		if name == "evicted" {
+			want = 0
+		}
+		if got := n.Stats().Entities; got != want || int64(want) != n.table.live.Load() {
+			t.Errorf("%s meanwhile: %d entities are left, want %d", name, got, want)
+		}
+		e.slots[1].unsent = 0
+	}
+}
