@@ -1,26 +1,50 @@
 -- Applies one batch exactly once, by the contract of ratelimit/store. Integers in,
--- integers out.
--- KEYS  1 sequence · 2 window · then the counters to write · then those to read
--- ARGV  1 batch number · 2 "1" if a retry · 3 sequence TTL, ms · 4 window, ms
---       5 TTL of new counters, ms · 6 step of its spread, ms · 7 count of writes
---       then the delta of each
--- Reply number · outcome · time, s · time, µs within it · what the window key
---       holds · then per write its status and total · then per read its total
--- Outcomes 1 applied · 2 duplicate · 3 orphan · 4 bad sequence
--- Statuses 0 written · 1 poisoned · 2 refused · 3 unexpiring · 4 skipped
--- A total is -1 unless it is all digits and below 2^53.
--- The sequence key holds the last number applied and, for each write of that
--- batch that failed, " index:status". Setting it comes first and may raise: then
--- nothing was applied. After it nothing may, or half a batch would be denied.
-local pcall, type, find, gsub = redis.pcall, type, string.find, string.gsub
-local LIMIT, number, writes, time = 2 ^ 53, tonumber(ARGV[1]), tonumber(ARGV[7]), pcall('TIME')
+-- integers out. A batch of number 0 is a look: it writes nothing.
+--
+-- KEYS  1    sequence
+--       2    window
+--       3 …  counters to write, then those to read, then the previous counters that
+--            conditions weigh
+-- ARGV  1    batch number
+--       2    nonce, compared as text
+--       3    last number acknowledged under this sequence, 0 if none
+--       4    "1" if an attempt before may have been applied
+--       5 6  TTL of the sequence and window keys · window, ms
+--       7 8  TTL of new counters · step of its spread, ms
+--      9 10  count of writes · count of reads
+--      11 …  the delta of each write, negative to take; then each condition: index of
+--            its write, from 1 · weight of the previous counter, 2^-20 · limit · place
+--            of the previous counter in KEYS, 0 if none · count of amounts · amounts
+-- Reply      number · outcome · time, s · time, µs within it · what the window key
+--            holds · the total of each write · of each read · notes, of three each
+-- Outcomes   1 applied · 2 duplicate · 3 stranger · 4 orphan · 5 bad sequence · 6 looked
+-- Notes      index of a write, 0 for the batch · code · value
+-- Codes      1 poisoned · 2 refused · 3 unexpiring · 4 saturated · 5 took only value
+--            6 forgotten · 7 granted: 2^32 × word + its bits, 32 amounts to a word
+-- A total is -1 unless it is all digits, and 2^53 - 1 at most. The sequence key holds
+-- "number nonce" of the last batch applied and each note as " index:code:value". Setting
+-- it comes first and may raise: then nothing was applied. After it nothing may raise.
+local pcall, find, gsub, format = redis.pcall, string.find, string.gsub, string.format
+local floor, min, MOST = math.floor, math.min, 2 ^ 53 - 1
+local number, acked = tonumber(ARGV[1]), tonumber(ARGV[3])
+local writes, reads = tonumber(ARGV[9]), tonumber(ARGV[10])
+local time = pcall('TIME')
 local reply = {number, 1, tonumber(time[1] or 0), tonumber(time[2] or 0), -1}
+local notes, conditions, place = {}, {}, 11 + writes
+while ARGV[place] do
+  conditions[tonumber(ARGV[place])] = place
+  place = place + 5 + ARGV[place + 4]
+end
+
+local function note(index, code, value)
+  local n = #notes
+  notes[n + 1], notes[n + 2], notes[n + 3] = index, code, value
+end
 
 local function total(value) -- of what GET or MGET answers
   if not value then return 0 end
   if type(value) ~= 'string' or not find(value, '^%d+$') then return -1 end
-  value = tonumber(value)
-  return value < LIMIT and value or -1
+  return min(tonumber(value) or MOST, MOST)
 end
 
 local function poisoned(err) -- or else refused, by the text of the error
@@ -28,53 +52,109 @@ local function poisoned(err) -- or else refused, by the text of the error
   return find(err, '^%-?WRONGTYPE') or find(err, '^value is not an integer') or find(err, '^increment or decrement')
 end
 
--- Puts the totals of KEYS first … last at every step-th place of the reply. MGET
--- answers another type as if it were missing, and fails for one forbidden key.
-local function read(first, last, place, step)
+-- Puts the totals of KEYS first … last into the reply. MGET answers another type as if
+-- it were missing, and fails for one forbidden key.
+local function read(first, last)
   for from = first, last, 1000 do
-    local to = math.min(from + 999, last)
+    local to = min(from + 999, last)
     local values, missing = pcall('MGET', unpack(KEYS, from, to)), {}
     for i = from, to do if not values[i - from + 1] then missing[#missing + 1] = KEYS[i] end end
     local each = missing[1] and pcall('EXISTS', unpack(missing)) ~= 0
-    for i = from, to do
-      reply[place + (i - first) * step] = total(values[i - from + 1] or each and pcall('GET', KEYS[i]))
+    for i = from, to do reply[3 + i] = total(values[i - from + 1] or each and pcall('GET', KEYS[i])) end
+  end
+end
+
+-- The outcome by what the sequence key holds, what a duplicate is told again, and
+-- whether the store forgot what it acknowledged.
+local function judge(held)
+  if number == 0 then return 6, '', false end
+  if not held then return ARGV[4] == '1' and number > 1 and 4 or 1, '', acked > 0 end
+  local _, _, last, nonce, rest = find(type(held) == 'string' and held or '', '^(%d+) (%d+)(.*)$')
+  if not last or gsub(rest, ' %d+:[1-7]:%d+', '') ~= '' then return 5, '', false end
+  last = total(last)
+  if number > last then return 1, '', acked > last end
+  return number == last and nonce == ARGV[2] and 2 or 3, rest, false
+end
+
+local function claim() -- the window, and answers what its key holds
+  local held = pcall('GET', KEYS[2])
+  if not held then return pcall('SET', KEYS[2], ARGV[6], 'PX', ARGV[5]).ok and ARGV[6] end
+  if total(held) == tonumber(ARGV[6]) then pcall('PEXPIRE', KEYS[2], ARGV[5]) end
+  return held
+end
+
+-- Decides about each amount of the condition at that place of ARGV, the counter being
+-- counted. Returns the sum granted and its bits, by word.
+local function grant(at, counted)
+  local weight, limit, key = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]), KEYS[tonumber(ARGV[at + 3])]
+  local previous, granted, words = key and total(pcall('GET', key)) or 0, 0, {}
+  if previous < 0 then return 0, words end
+  local low = previous % 2 ^ 20 -- no product may exceed 2^53
+  counted = counted + (previous - low) / 2 ^ 20 * weight + math.ceil(low * weight / 2 ^ 20)
+  for i = 0, tonumber(ARGV[at + 4]) - 1 do
+    local amount, word = tonumber(ARGV[at + 5 + i]), floor(i / 32)
+    if counted + granted + amount <= limit then
+      granted = granted + amount
+      words[word] = (words[word] or word * 2 ^ 32) + 2 ^ (i % 32)
     end
   end
+  return granted, words
 end
 
-local held, failures = pcall('GET', KEYS[1]), {}
-if type(held) == 'table' then
-  if not poisoned(held.err) then return held end
-  reply[2] = 4
-elseif held then
-  local _, _, head, rest = find(held, '^(%d+)(.*)$')
-  local last = total(head or '')
-  reply[2] = (last < 0 or gsub(rest, ' %d+:[123]', '') ~= '') and 4 or number <= last and 2 or 1
-  for i, s in string.gmatch(number == last and rest or '', '(%d+):(%d)') do failures[tonumber(i)] = tonumber(s) end
-elseif ARGV[2] == '1' and number > 1 then reply[2] = 3 end
+local function failed(i, key, answer) -- notes why, and returns the total
+  local refused = type(answer) == 'table' and not poisoned(answer.err)
+  local held = total(pcall('GET', key))
+  note(i, refused and 2 or held == MOST and 4 or 1, 0)
+  return (refused or held == MOST) and held or -1
+end
 
-if reply[2] == 1 then
-  redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[3])
-  held = pcall('GET', KEYS[2])
-  if not held then held = pcall('SET', KEYS[2], ARGV[4], 'PX', ARGV[3]).ok and ARGV[4]
-  elseif total(held) == tonumber(ARGV[4]) then pcall('PEXPIRE', KEYS[2], ARGV[3]) end
-  for i = 1, writes do
-    local key, delta, status = KEYS[2 + i], ARGV[7 + i], 0
-    local sum = pcall('INCRBY', key, delta)
-    if type(sum) ~= 'number' then status = poisoned(sum.err) and 1 or 2
-    elseif sum < 0 or sum >= LIMIT then status = 1
-    elseif sum - delta == 0 and -- a new key
-      pcall('PEXPIRE', key, ARGV[5] + ARGV[6] * ((number + i - 1) % 64)) ~= 1 then status = 3 end
-    if status == 1 then sum = -1 elseif status == 2 then sum = total(pcall('GET', key)) end
-    if status ~= 0 then failures[#failures + 1] = i .. ':' .. status end
-    reply[4 + 2 * i], reply[5 + 2 * i] = status, sum
+local function write(i) -- and returns the total
+  local key, delta, at = KEYS[2 + i], ARGV[10 + i], conditions[i]
+  local change, sum, taken, granted, words = tonumber(delta), 0, nil, 0, nil
+  if at or change <= 0 then
+    local value = pcall('GET', key)
+    sum = total(value)
+    if sum < 0 then return failed(i, key, value) end
+    if change < -sum then change, taken = -sum, sum end
+    if at then granted, words = grant(at, sum + change) end
+    change = change + granted
+    delta = format('%.0f', change)
   end
-  if failures[1] then pcall('SET', KEYS[1], ARGV[1] .. ' ' .. table.concat(failures, ' '), 'PX', ARGV[3]) end
+  if change ~= 0 then
+    sum = pcall('INCRBY', key, delta)
+    if type(sum) ~= 'number' or sum < 0 then return failed(i, key, sum) end
+    local life = ARGV[7] + ARGV[8] * ((number + i - 1) % 64)
+    if sum == change and pcall('PEXPIRE', key, life) ~= 1 then note(i, 3, 0) end
+  end
+  if taken then note(i, 5, taken) end
+  for word = 0, granted > 0 and floor((ARGV[at + 4] - 1) / 32) or -1 do
+    if words[word] then note(i, 7, words[word]) end
+  end
+  return min(sum, MOST)
+end
+
+local held = number > 0 and pcall('GET', KEYS[1])
+if type(held) == 'table' and not poisoned(held.err) then return held end
+local outcome, told, forgotten = judge(held)
+reply[2] = outcome
+if forgotten then note(0, 6, 0) end
+if outcome == 1 then
+  redis.call('SET', KEYS[1], ARGV[1] .. ' ' .. ARGV[2], 'PX', ARGV[5])
+  held = claim()
+  for i = 1, writes do reply[5 + i] = write(i) end
+  if notes[1] then
+    local text = {ARGV[1] .. ' ' .. ARGV[2]}
+    for n = 1, #notes, 3 do text[#text + 1] = format('%d:%d:%.0f', notes[n], notes[n + 1], notes[n + 2]) end
+    pcall('SET', KEYS[1], table.concat(text, ' '), 'PX', ARGV[5])
+  end
 else
   held = pcall('GET', KEYS[2])
-  for i = 1, writes do reply[4 + 2 * i] = reply[2] == 2 and (failures[i] or 0) or 4 end
-  read(3, 2 + writes, 7, 2)
+  for i, code, value in string.gmatch(outcome == 2 and told or '', '(%d+):(%d):(%d+)') do
+    if total(i) <= writes then note(total(i), tonumber(code), total(value)) end
+  end
+  read(3, 2 + writes)
 end
 reply[5] = held and total(held) or -1
-read(3 + writes, #KEYS, 6 + 2 * writes, 1)
+read(3 + writes, 2 + writes + reads)
+for i = 1, #notes do reply[5 + writes + reads + i] = notes[i] end
 return reply

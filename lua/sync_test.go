@@ -5,6 +5,7 @@ package lua
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -76,8 +77,8 @@ func (s *server) do(l *gopher.LState) gopher.LValue {
 		t.RawSetString("ok", gopher.LString("OK"))
 		return t
 	case "INCRBY":
-		old := s.strings[args[1]]
-		if old == "" {
+		old, ok := s.strings[args[1]]
+		if !ok {
 			old = "0"
 		}
 		n, err := strconv.ParseInt(old, 10, 64)
@@ -87,6 +88,9 @@ func (s *server) do(l *gopher.LState) gopher.LValue {
 			return failed(l, "ERR value is not an integer or out of range")
 		}
 		delta, _ := strconv.ParseInt(args[2], 10, 64)
+		if delta > 0 && n > math.MaxInt64-delta {
+			return failed(l, "ERR increment or decrement would overflow")
+		}
 		s.strings[args[1]] = strconv.FormatInt(n+delta, 10)
 		return gopher.LNumber(n + delta)
 	case "PEXPIRE":
@@ -106,7 +110,7 @@ func (s *server) get(_ *gopher.LState, key string, otherType gopher.LValue) goph
 }
 
 // run executes the script and returns its reply, flat, or its error.
-func (s *server) run(keys []string, args ...any) ([]int64, error) {
+func (s *server) run(c call) ([]int64, error) {
 	l := gopher.NewState(gopher.Options{RegistrySize: 1 << 16})
 	defer l.Close()
 	redis := l.NewTable()
@@ -123,12 +127,8 @@ func (s *server) run(keys []string, args ...any) ([]int64, error) {
 		return 1
 	}))
 	l.SetGlobal("redis", redis)
-	l.SetGlobal("KEYS", list(l, keys))
-	var texts []string
-	for _, arg := range args {
-		texts = append(texts, fmt.Sprint(arg))
-	}
-	l.SetGlobal("ARGV", list(l, texts))
+	l.SetGlobal("KEYS", list(l, strings.Fields(c.keys)))
+	l.SetGlobal("ARGV", list(l, c.args()))
 	if err := l.DoString("return (function() " + Source + " end)()"); err != nil {
 		return nil, err
 	}
@@ -155,52 +155,184 @@ func list(l *gopher.LState, texts []string) *gopher.LTable {
 	return t
 }
 
+// A call is one batch as the script is given it. Its keys are the sequence, the window,
+// one for each delta, those to read, and previous ones of conditions.
+type call struct {
+	keys       string
+	number     int64
+	nonce      string // "" is "5"
+	acked      int64
+	retry      bool
+	window     int64 // 0 is a minute
+	deltas     []int64
+	conditions []int64 // as the script's header lists them
+	previous   int     // how many keys are of conditions
+}
+
+func (c call) args() (texts []string) {
+	if c.nonce == "" {
+		c.nonce = "5"
+	}
+	if c.window == 0 {
+		c.window = 60_000
+	}
+	retry := 0
+	if c.retry {
+		retry = 1
+	}
+	reads := len(strings.Fields(c.keys)) - 2 - len(c.deltas) - c.previous
+	for _, arg := range []any{c.number, c.nonce, c.acked, retry, 9000, c.window, 2000, 500, len(c.deltas), reads} {
+		texts = append(texts, fmt.Sprint(arg))
+	}
+	for _, n := range append(slices.Clone(c.deltas), c.conditions...) {
+		texts = append(texts, fmt.Sprint(n))
+	}
+	return texts
+}
+
+// batch is a first attempt that adds the deltas.
+func batch(keys string, number int64, deltas ...int64) call {
+	return call{keys: keys, number: number, deltas: deltas}
+}
+
+// again is the call as it is sent after an attempt of unknown fate.
+func (c call) again() call {
+	c.retry = true
+	return c
+}
+
 // expect runs the script and compares the reply without its time.
-func (s *server) expect(t *testing.T, want []int64, keys string, args ...any) {
+func (s *server) expect(t *testing.T, c call, want ...int64) {
 	t.Helper()
-	got, err := s.run(strings.Fields(keys), args...)
+	got, err := s.run(c)
 	if err != nil {
-		t.Fatalf("%s %v: %v", keys, args, err)
+		t.Fatalf("%+v: %v", c, err)
 	}
 	if got[2] == 1_700_000_000 && got[3] != 42 {
 		t.Errorf("microseconds %d, want 42", got[3])
 	}
 	got = slices.Delete(got, 2, 4)
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s %v (-want +got):\n%s", keys, args, diff)
+		t.Errorf("%+v (-want +got):\n%s", c, diff)
+	}
+}
+
+// holds checks what a key holds.
+func (s *server) holds(t *testing.T, key, want string) {
+	t.Helper()
+	if got := s.strings[key]; got != want {
+		t.Errorf("%s holds %q, want %q", key, got, want)
 	}
 }
 
 func TestOutcomes(t *testing.T) {
 	t.Parallel()
 	s := newServer()
-	s.expect(t, []int64{1, 1, 60000, 0, 5, 0}, "seq win a r", 1, 1, 9000, 60000, 2000, 500, 1, 5)
-	s.expect(t, []int64{1, 2, 60000, 0, 5, 0}, "seq win a r", 1, 1, 9000, 60000, 2000, 500, 1, 5)
-	s.expect(t, []int64{2, 1, 60000, 0, 8}, "seq win a", 2, 0, 9000, 30000, 2000, 500, 1, 3)
-	s.expect(t, []int64{1, 2, 60000, 0, 8}, "seq win a", 1, 0, 9000, 60000, 2000, 500, 1, 5)
-	s.expect(t, []int64{9, 3, 60000, 4, 8, 8}, "other win a a", 9, 1, 9000, 60000, 2000, 500, 1, 5)
-	s.expect(t, []int64{9, 1, 60000}, "other win", 9, 0, 9000, 60000, 2000, 500, 0)
+	first := batch("seq win a r", 1, 5)
+	s.expect(t, first.again(), 1, 1, 60000, 5, 0)
+	s.expect(t, first, 1, 2, 60000, 5, 0)
+	s.expect(t, call{keys: "seq win a", number: 2, window: 30000, deltas: []int64{3}}, 2, 1, 60000, 8)
+	s.expect(t, first, 1, 3, 60000, 8, 0)
+	s.expect(t, call{keys: "seq win a", number: 2, nonce: "6", deltas: []int64{3}}, 2, 3, 60000, 8)
+	s.expect(t, batch("other win a a", 9, 5).again(), 9, 4, 60000, 8, 8)
+	s.expect(t, batch("other win", 9), 9, 1, 60000)
 	s.lists["bad"] = true
-	s.expect(t, []int64{1, 4, -1, 4, 8}, "bad none a", 1, 0, 9000, 60000, 2000, 500, 1, 5)
-	for _, text := range []string{"", "x", "-1", "1.0", "1 ", "1 2", "1 2:4", "1 2:1x", "9007199254740992", "1e3", "0x1"} {
+	s.expect(t, batch("bad none a", 1, 5), 1, 5, -1, 8)
+	for _, text := range []string{
+		"", "x", "-1", "1", "1 ", " 1", "1  5", "1.0 5", "1 5.0", "1 5 ", "1 5 3", "1 5 3:1", "1 5 3:8:0", "1 5 3:0:0", "1 5 3:11:0",
+		"1 5 3:1:x", "1 5 3:1:-1", "1 5  3:1:0", "1 5 3:1:0:0", "1e3 5", "0x1 5",
+	} {
 		s.strings["bad"], s.lists["bad"] = text, false
-		s.expect(t, []int64{2, 4, -1}, "bad none", 2, 0, 9000, 60000, 2000, 500, 0)
+		s.expect(t, batch("bad none", 2), 2, 5, -1)
 	}
-	s.strings["bad"] = "9007199254740990"
-	s.expect(t, []int64{9007199254740991, 1, 60000}, "bad win", 9007199254740991, 0, 9000, 60000, 2000, 500, 0)
+	s.strings["bad"] = "9007199254740990 5"
+	s.expect(t, batch("bad win", 9007199254740991), 9007199254740991, 1, 60000)
+	s.strings["bad"] = "9007199254740992 5"
+	s.expect(t, batch("bad win", 9007199254740990), 9007199254740990, 3, 60000)
+}
+
+// Nonces that differ beyond what a float holds are different.
+func TestNoncesAreText(t *testing.T) {
+	t.Parallel()
+	for _, nonces := range [][2]string{
+		{"18446744073709551615", "18446744073709551614"}, {"9007199254740993", "9007199254740992"}, {"0", "00"}, {"5", "50"}, {"1", "+1"},
+	} {
+		s := newServer()
+		c := call{keys: "seq win a", number: 3, nonce: nonces[0], deltas: []int64{5}}
+		s.expect(t, c, 3, 1, 60000, 5)
+		s.holds(t, "seq", "3 "+nonces[0])
+		other := c
+		other.nonce = nonces[1]
+		s.expect(t, other, 3, 3, 60000, 5)
+		s.expect(t, c, 3, 2, 60000, 5)
+	}
+}
+
+func TestALookLeavesNoTrace(t *testing.T) {
+	t.Parallel()
+	s := newServer()
+	s.strings["a"], s.strings["seq"] = "7", "3 5"
+	s.expect(t, call{keys: "seq win a b", number: 0, acked: 9, retry: true}, 0, 6, -1, 7, 0)
+	if diff := cmp.Diff([]string{"TIME", "GET win", "MGET a b", "EXISTS b"}, s.commands); diff != "" {
+		t.Errorf("commands (-want +got):\n%s", diff)
+	}
+	s.strings["win"] = "30000"
+	s.expect(t, call{keys: "none win", number: 0}, 0, 6, 30000)
+}
+
+// What was acknowledged and is not there is told, and told again to a repetition.
+func TestForgottenBatches(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		held          string
+		number, acked int64
+		retry         bool
+		want          []int64 // outcome, total, notes
+		kept          string
+	}{
+		{"", 3, 0, false, []int64{1, 5}, "3 5"},
+		{"", 3, 2, false, []int64{1, 5, 0, 6, 0}, "3 5 0:6:0"},
+		{"", 3, 2, true, []int64{4, 0, 0, 6, 0}, ""},
+		{"", 3, 0, true, []int64{4, 0}, ""},
+		{"1 9", 3, 2, false, []int64{1, 5, 0, 6, 0}, "3 5 0:6:0"},
+		{"1 9 2:1:0", 3, 2, true, []int64{1, 5, 0, 6, 0}, "3 5 0:6:0"},
+		{"2 9", 3, 2, false, []int64{1, 5}, "3 5"},
+		{"2 9", 3, 1, true, []int64{1, 5}, "3 5"},
+		{"3 9", 3, 2, false, []int64{3, 0}, "3 9"},
+		{"4 9", 3, 2, true, []int64{3, 0}, "4 9"},
+		{"x", 3, 2, false, []int64{5, 0}, "x"},
+	} {
+		s := newServer()
+		if c.held != "" {
+			s.strings["seq"] = c.held
+		}
+		s.strings["win"] = "60000"
+		b := call{keys: "seq win a", number: c.number, acked: c.acked, retry: c.retry, deltas: []int64{5}}
+		want := slices.Concat([]int64{c.number, c.want[0], 60000}, c.want[1:])
+		s.expect(t, b, want...)
+		s.holds(t, "seq", c.kept)
+		if want[1] == 1 {
+			want[1] = 2
+			s.expect(t, b.again(), want...)
+		}
+	}
 }
 
 func TestCommandsOfABatch(t *testing.T) {
 	t.Parallel()
 	s := newServer()
-	s.strings["old"] = "7"
-	s.expect(t, []int64{1, 1, 60000, 0, 5, 0, 8, 0}, "seq win new old r", 1, 0, 9000, 60000, 2000, 500, 2, 5, 1)
+	s.strings["old"], s.strings["back"] = "7", "2"
+	s.expect(t, batch("seq win new old back none r", 1, 5, 1, -3, -3), 1, 1, 60000, 5, 8, 0, 0, 0, 3, 5, 2, 4, 5, 0)
 	want := []string{
-		"TIME", "GET seq", "SET seq 1 PX 9000", "GET win", "SET win 60000 PX 9000",
-		"INCRBY new 5", "PEXPIRE new 2500", "INCRBY old 1", "MGET r", "EXISTS r",
+		"TIME", "GET seq", "SET seq 1 5 PX 9000", "GET win", "SET win 60000 PX 9000",
+		"INCRBY new 5", "PEXPIRE new 2500", "INCRBY old 1", "GET back", "INCRBY back -2", "GET none",
+		"SET seq 1 5 3:5:2 4:5:0 PX 9000", "MGET r", "EXISTS r",
 	}
 	if diff := cmp.Diff(want, s.commands); diff != "" {
 		t.Errorf("commands (-want +got):\n%s", diff)
+	}
+	if _, ok := s.strings["none"]; ok {
+		t.Error("taking from a counter that does not exist creates it")
 	}
 }
 
@@ -219,33 +351,30 @@ func TestRefusedAndPoisoned(t *testing.T) {
 		wrongType, "-" + wrongType, "ERR value is not an integer or out of range", "value is not an integer or out of range",
 		"-ERR increment or decrement would overflow", "ERR increment or decrement would overflow", "increment or decrement would overflow",
 	}
-	for status, texts := range map[int64][]string{1: poison, 2: refusals} {
+	for code, texts := range map[int64][]string{1: poison, 2: refusals} {
 		for _, text := range texts {
 			s := newServer()
 			s.strings["a"] = "4"
 			s.errors["INCRBY a"] = text
 			total := int64(-1)
-			if status == 2 {
+			if code == 2 {
 				total = 4
 			}
-			s.expect(t, []int64{1, 1, 60000, status, total, 0, 6}, "seq win a b", 1, 0, 9000, 60000, 2000, 500, 2, 5, 6)
-			if want := fmt.Sprintf("1 1:%d", status); s.strings["seq"] != want {
-				t.Errorf("%q: the sequence key holds %q, want %q", text, s.strings["seq"], want)
-			}
-			s.expect(t, []int64{1, 2, 60000, status, 4, 0, 6}, "seq win a b", 1, 1, 9000, 60000, 2000, 500, 2, 5, 6)
+			b := batch("seq win a b", 1, 5, 6)
+			s.expect(t, b, 1, 1, 60000, total, 6, 1, code, 0)
+			s.holds(t, "seq", fmt.Sprintf("1 5 1:%d:0", code))
+			s.expect(t, b.again(), 1, 2, 60000, 4, 6, 1, code, 0)
+			// A taking and a condition come to the same.
+			s.expect(t, batch("seq win a b", 2, -1, -1), 2, 1, 60000, total, 5, 1, code, 0)
+			c := call{keys: "seq win a", number: 3, deltas: []int64{0}, conditions: []int64{1, 0, 9, 0, 1, 1}}
+			s.expect(t, c, 3, 1, 60000, total, 1, code, 0)
+			delete(s.errors, "INCRBY a")
+			s.errors["GET a"] = text
+			s.expect(t, batch("seq win a", 4, -1), 4, 1, 60000, -1, 1, code, 0)
+			c.number = 5
+			s.expect(t, c, 5, 1, 60000, -1, 1, code, 0)
+			s.holds(t, "a", "4")
 		}
-	}
-}
-
-func TestSumsOutOfRangeArePoisoned(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string][]int64{
-		"9007199254740990": {0, 9007199254740991}, "9007199254740991": {1, -1}, "-9": {1, -1}, "-1": {0, 0}, "0": {0, 1}, "x": {1, -1},
-		"9223372036854775806": {1, -1},
-	} {
-		s := newServer()
-		s.strings["a"] = text
-		s.expect(t, append([]int64{1, 1, 60000}, want...), "seq win a", 1, 0, 9000, 60000, 2000, 500, 1, 1)
 	}
 }
 
@@ -253,12 +382,13 @@ func TestUnexpiring(t *testing.T) {
 	t.Parallel()
 	s := newServer()
 	s.errors["PEXPIRE a"] = refusals[0]
-	s.expect(t, []int64{1, 1, 60000, 3, 5, 0, 1}, "seq win a b", 1, 0, 9000, 60000, 2000, 500, 2, 5, 1)
-	s.expect(t, []int64{1, 2, 60000, 3, 5, 0, 1}, "seq win a b", 1, 1, 9000, 60000, 2000, 500, 2, 5, 1)
-	s.expect(t, []int64{2, 1, 60000, 0, 6}, "seq win a", 2, 0, 9000, 60000, 2000, 500, 1, 1)
-	if s.strings["seq"] != "2" {
-		t.Errorf("the sequence key holds %q, want the number alone", s.strings["seq"])
-	}
+	s.expect(t, batch("seq win a b", 1, 5, 1), 1, 1, 60000, 5, 1, 1, 3, 0)
+	s.expect(t, batch("seq win a b", 1, 5, 1).again(), 1, 2, 60000, 5, 1, 1, 3, 0)
+	s.expect(t, batch("seq win a", 2, 1), 2, 1, 60000, 6)
+	s.holds(t, "seq", "2 5")
+	delete(s.strings, "a")
+	c := call{keys: "seq win a", number: 3, deltas: []int64{0}, conditions: []int64{1, 0, 9, 0, 1, 4}}
+	s.expect(t, c, 3, 1, 60000, 4, 1, 3, 0, 1, 7, 1)
 }
 
 func TestReadsOfPoisonedAndForbiddenKeys(t *testing.T) {
@@ -266,11 +396,12 @@ func TestReadsOfPoisonedAndForbiddenKeys(t *testing.T) {
 	s := newServer()
 	s.strings["n"], s.strings["text"], s.strings["neg"], s.strings["zeros"], s.strings["big"] = "5", "x", "-1", "007", "9007199254740992"
 	s.lists["list"] = true
-	s.expect(t, []int64{1, 1, 60000, 5, -1, -1, 7, -1, 0, -1, 0}, "seq win n text neg zeros big none list gone", 1, 0, 9000, 60000, 2000, 500, 0)
+	keys := "seq win n text neg zeros big none list gone"
+	s.expect(t, batch(keys, 1), 1, 1, 60000, 5, -1, -1, 7, 9007199254740991, 0, -1, 0)
 	s.errors["MGET none"] = refusals[0]
 	s.errors["EXISTS none"] = refusals[0]
 	s.errors["GET none"] = refusals[0]
-	s.expect(t, []int64{2, 1, 60000, 5, -1, -1, 7, -1, -1, -1, 0}, "seq win n text neg zeros big none list gone", 2, 0, 9000, 60000, 2000, 500, 0)
+	s.expect(t, batch(keys, 2), 2, 1, 60000, 5, -1, -1, 7, 9007199254740991, -1, -1, 0)
 }
 
 func TestReadsBeyondOneSlice(t *testing.T) {
@@ -287,7 +418,7 @@ func TestReadsBeyondOneSlice(t *testing.T) {
 			want = append(want, 0)
 		}
 	}
-	s.expect(t, want, keys, 1, 0, 9000, 60000, 2000, 500, 0)
+	s.expect(t, batch(keys, 1), want...)
 }
 
 // TestNothingRaisesAfterTheNumberIsSet makes every command fail in turn: either
@@ -296,7 +427,7 @@ func TestNothingRaisesAfterTheNumberIsSet(t *testing.T) {
 	t.Parallel()
 	for _, command := range []string{
 		"TIME", "GET", "SET", "INCRBY", "PEXPIRE", "MGET", "EXISTS",
-		"GET seq", "GET win", "SET seq", "SET win", "INCRBY a", "PEXPIRE win", "MGET r",
+		"GET seq", "GET win", "GET a", "GET c", "GET p", "SET seq", "SET win", "INCRBY a", "INCRBY c", "PEXPIRE win", "MGET r",
 	} {
 		for _, text := range refusals {
 			for _, window := range []string{"", "60000", "x"} {
@@ -305,10 +436,13 @@ func TestNothingRaisesAfterTheNumberIsSet(t *testing.T) {
 				if window != "" {
 					s.strings["win"] = window
 				}
-				reply, err := s.run([]string{"seq", "win", "a", "b", "r"}, 1, 0, 9000, 60000, 2000, 500, 2, 5, 6)
+				reply, err := s.run(call{
+					keys: "seq win a b c r p", number: 2, acked: 1, deltas: []int64{5, 6, -7}, previous: 1,
+					conditions: []int64{2, 9, 99, 7, 2, 1, 1},
+				})
 				if _, applied := s.strings["seq"]; err != nil && (applied || s.strings["a"] != "") {
 					t.Errorf("%s fails with %q: %v after a part was applied", command, text, err)
-				} else if err == nil && (!applied || len(reply) != 10) {
+				} else if err == nil && (!applied || len(reply) < 9 || len(reply)%3 != 0) {
 					t.Errorf("%s fails with %q: reply %v, applied %v", command, text, reply, applied)
 				}
 				if raises := command == "GET" || command == "SET" || strings.HasSuffix(command, " seq"); raises != (err != nil) {
@@ -319,14 +453,22 @@ func TestNothingRaisesAfterTheNumberIsSet(t *testing.T) {
 	}
 }
 
-// TestAFailureListThatCannotBeKept costs a duplicate its statuses and nothing else.
-func TestAFailureListThatCannotBeKept(t *testing.T) {
+// TestNotesThatCannotBeKept cost a repetition its statuses and nothing else.
+func TestNotesThatCannotBeKept(t *testing.T) {
 	t.Parallel()
 	s := newServer()
 	s.strings["a"] = "x"
-	s.errors["SET 1 1:1"] = refusals[0]
-	s.expect(t, []int64{1, 1, 60000, 1, -1}, "seq win a", 1, 0, 9000, 60000, 2000, 500, 1, 5)
-	s.expect(t, []int64{1, 2, 60000, 0, -1}, "seq win a", 1, 1, 9000, 60000, 2000, 500, 1, 5)
+	s.errors["SET 1 5 1:1:0"] = refusals[0]
+	s.expect(t, batch("seq win a", 1, 5), 1, 1, 60000, -1, 1, 1, 0)
+	s.expect(t, batch("seq win a", 1, 5).again(), 1, 2, 60000, -1)
+}
+
+// Notes of writes that the batch does not have are passed over.
+func TestNotesOfOtherWrites(t *testing.T) {
+	t.Parallel()
+	s := newServer()
+	s.strings["seq"] = "2 5 0:1:0 2:3:0 3:2:0 99999999999999999999:1:99999999999999999999 1:5:99999999999999999999"
+	s.expect(t, batch("seq win a b", 2, 1, 1).again(), 2, 2, -1, 0, 0, 0, 1, 0, 2, 3, 0, 1, 5, 9007199254740991)
 }
 
 func TestSourceIsWhatItsNameSays(t *testing.T) {
@@ -337,7 +479,7 @@ func TestSourceIsWhatItsNameSays(t *testing.T) {
 	if len(SHA1) != 40 || strings.ToLower(SHA1) != SHA1 {
 		t.Errorf("SHA1 = %q", SHA1)
 	}
-	if n := strings.Count(Source, "\n"); n > 80 {
+	if n := strings.Count(Source, "\n"); n > 160 {
 		t.Errorf("sync.lua has %d lines", n)
 	}
 }

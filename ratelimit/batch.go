@@ -52,7 +52,7 @@ func (b *batch) addLocked(e *entry, read bool, prefix string) {
 		if it.units[i] > 0 {
 			it.at[i] = len(b.Writes)
 			b.writes = append(b.writes, key)
-			b.Writes = append(b.Writes, store.Write{Delta: it.units[i]})
+			b.Writes = append(b.Writes, store.Write{Delta: int64(it.units[i])})
 		} else {
 			it.at[i] = len(b.reads)
 			b.reads = append(b.reads, key)
@@ -89,7 +89,7 @@ func (b *batch) answeredBy(r *store.Reply) bool {
 	var skipped bool
 	switch r.Outcome {
 	case store.Applied, store.Duplicate:
-	case store.Orphan, store.BadSequence:
+	case store.Stranger, store.Orphan, store.BadSequence:
 		skipped = true
 	default:
 		return false

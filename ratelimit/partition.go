@@ -6,6 +6,7 @@ package ratelimit
 import (
 	"context"
 	"crypto/rand"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"sync"
@@ -39,6 +40,7 @@ type partition struct {
 	settled  bool   // guarded by mu; Close has accounted for everything; replies are ignored
 	sequence string // guarded by mu
 	number   uint64 // guarded by mu; of the last batch under sequence
+	acked    uint64 // guarded by mu; the last number acknowledged under sequence; 0 = none
 	ackedAt  int64  // guarded by mu; mono; when a batch was acknowledged last
 	health   health // guarded by mu
 	lines    []line // guarded by mu; to be logged once it is free
@@ -46,7 +48,7 @@ type partition struct {
 
 var (
 	errWrongReply    = errors.New("the reply does not have the batch's number and shape")
-	errSequenceTaken = errors.New("every sequence key drawn is in use by another")
+	errSequenceTaken = errors.New("the sequence key is in use by another; the batch waits under a new one")
 )
 
 func newPartition(l *Limiter, index int, p Partition) *partition {
@@ -71,7 +73,7 @@ func newPartition(l *Limiter, index int, p Partition) *partition {
 func (p *partition) drawIdentityLocked() {
 	var bits [16]byte
 	rand.Read(bits[:]) // never fails
-	p.sequence, p.number = sequenceKey(p.prefix, hex.EncodeToString(bits[:])), 0
+	p.sequence, p.number, p.acked = sequenceKey(p.prefix, hex.EncodeToString(bits[:])), 0, 0
 }
 
 // tick syncs what waits, entities of the lowest rank or above: the batch without
@@ -146,10 +148,23 @@ func (p *partition) encode() bool {
 	if p.silentLocked(r) {
 		p.drawIdentityLocked()
 	}
-	p.number++
-	b.Sequence, b.Number = p.sequence, p.number
+	p.numberLocked()
+	b.Nonce = nonce()
 	p.carrying = true
 	return true
+}
+
+// numberLocked gives the batch the next number of the identity.
+func (p *partition) numberLocked() {
+	p.number++
+	p.batch.Sequence, p.batch.Number, p.batch.Acked = p.sequence, p.number, p.acked
+}
+
+// nonce returns 64 random bits.
+func nonce() uint64 {
+	var bits [8]byte
+	rand.Read(bits[:]) // never fails
+	return binary.BigEndian.Uint64(bits[:])
 }
 
 // silentLocked reports whether so much time has passed since a batch was acknowledged,
@@ -188,7 +203,7 @@ func (p *partition) speaksLocked(e *entry, open bool, r reading) (read, speaks b
 // and the batch stays what it is for the next tick.
 func (p *partition) deliver(ctx context.Context) error {
 	p.retried = false
-	for try := 0; ; try++ {
+	for {
 		sent := p.l.read()
 		if !p.begin(sent) {
 			return nil
@@ -198,13 +213,10 @@ func (p *partition) deliver(ctx context.Context) error {
 		if err == nil && !p.batch.answeredBy(&p.reply) {
 			err = &store.Error{Step: store.StepDecode, Cause: store.CauseMalformed, Err: errWrongReply}
 		}
-		again := p.conclude(err, sent, p.l.read())
-		switch {
-		case !again:
-			return err
-		case try == 2 && err == nil:
-			return errSequenceTaken
-		case try == 2:
+		if !p.conclude(err, sent, p.l.read()) {
+			if err == nil && p.isCarrying() {
+				err = errSequenceTaken
+			}
 			return err
 		}
 	}
@@ -259,26 +271,26 @@ func (p *partition) concludeLocked(err error, sent, now reading) (again bool) {
 		}
 		return again
 	}
-	outcome := p.reply.Outcome
-	switch {
-	case outcome == store.Applied, outcome == store.Duplicate && p.batch.Retry:
+	switch p.reply.Outcome {
+	case store.Applied, store.Duplicate:
+		p.acked = p.batch.Number
 		p.acknowledgeLocked(sent, now)
 		return false
-	case outcome == store.Orphan:
+	case store.Orphan:
 		p.abandonLocked(dropUnknown, &now)
+		p.acked = 0 // the store was found without it
 		return false
 	}
-	// Somebody else writes to the sequence key: leave it, and send under a new one
-	// what no attempt can have applied.
+	// Somebody else writes to the sequence key: leave it, and send under a new one, at
+	// the next tick, what no attempt can have applied.
 	if p.batch.Retry {
 		p.abandonLocked(dropUnknown, &now)
 	}
 	p.drawIdentityLocked()
 	if p.carrying {
-		p.number++
-		p.batch.Sequence, p.batch.Number = p.sequence, p.number
+		p.numberLocked()
 	}
-	return p.carrying
+	return false
 }
 
 // asStoreError returns what is known about a failed attempt.

@@ -93,6 +93,8 @@ func (p *partition) settleUnitsLocked(e *entry, slot *slot, epoch int64, units u
 	case store.Poisoned:
 		p.health.poisoned++
 		p.l.ledger.drop(e, epoch, units, dropPoisoned)
+	case store.Saturated:
+		p.l.ledger.drop(e, epoch, units, dropOverflow)
 	default: // refused
 		p.health.refused++
 		if slot == nil {

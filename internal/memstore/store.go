@@ -12,6 +12,7 @@ package memstore
 
 import (
 	"context"
+	"strconv"
 	"sync"
 	"time"
 
@@ -26,6 +27,7 @@ type Store struct {
 
 	mu       sync.Mutex
 	table    table                   // guarded by mu
+	notes    []note                  // guarded by mu; of the batch under way
 	failures map[string]store.Status // guarded by mu; what Fail asked for
 }
 
@@ -54,13 +56,14 @@ func (s *Store) Apply(ctx context.Context, batch *store.Batch, reply *store.Repl
 	reply.Writes = resize(reply.Writes, len(batch.Writes))
 	reply.Reads = resize(reply.Reads, len(batch.Reads))
 
-	outcome, failures := s.judgeLocked(batch)
-	reply.Outcome = outcome
-	if outcome == store.Applied {
+	s.notes = s.notes[:0]
+	reply.Outcome = s.judgeLocked(batch)
+	if reply.Outcome == store.Applied {
 		s.writeLocked(batch, reply)
 	} else {
-		s.skipLocked(batch, reply, failures)
+		s.skipLocked(batch, reply)
 	}
+	s.answer(batch, reply)
 	for i, key := range batch.Reads {
 		reply.Reads[i] = s.table.total(key)
 	}
@@ -68,43 +71,50 @@ func (s *Store) Apply(ctx context.Context, batch *store.Batch, reply *store.Repl
 	return nil
 }
 
-// judgeLocked decides what happens to the batch, by its number and what its
-// sequence key holds, and returns the failures to repeat to a duplicate. It
-// requires s.mu.
-func (s *Store) judgeLocked(batch *store.Batch) (store.Outcome, []failure) {
+// judgeLocked decides what happens to the batch, by what its sequence key holds, and
+// collects the notes for a duplicate. It requires s.mu.
+func (s *Store) judgeLocked(batch *store.Batch) store.Outcome {
+	if batch.Number == 0 {
+		return store.Looked
+	}
 	e := s.table.find(batch.Sequence)
 	if e == nil {
+		s.noteForgotten(batch.Acked > 0)
 		if batch.Retry && batch.Number > 1 {
-			return store.Orphan, nil
+			return store.Orphan
 		}
-		return store.Applied, nil
+		return store.Applied
 	}
-	number, failures, ok := parseSequence(e)
+	last, ok := parseSequence(e)
 	switch {
 	case !ok:
-		return store.BadSequence, nil
-	case batch.Number > number:
-		return store.Applied, nil
-	case batch.Number < number:
-		return store.Duplicate, nil
+		return store.BadSequence
+	case batch.Number > last.number:
+		s.noteForgotten(batch.Acked > last.number)
+		return store.Applied
+	case batch.Number == last.number && last.nonce == strconv.FormatUint(batch.Nonce, 10):
+		s.notes = append(s.notes, last.notes...)
+		return store.Duplicate
 	}
-	return store.Duplicate, failures
+	return store.Stranger
+}
+
+// noteForgotten notes that what the batch says was acknowledged is not there.
+func (s *Store) noteForgotten(forgotten bool) {
+	if forgotten {
+		s.notes = append(s.notes, note{code: noteForgotten})
+	}
 }
 
 // writeLocked applies the batch. It requires s.mu.
 func (s *Store) writeLocked(batch *store.Batch, reply *store.Reply) {
-	s.table.set(batch.Sequence, formatSequence(batch.Number, nil), batch.SequenceTTL)
+	s.table.set(batch.Sequence, formatSequence(batch, nil), batch.SequenceTTL)
 	reply.Window = s.claimWindowLocked(batch)
-	var failures []failure
 	for i := range batch.Writes {
-		result := s.addLocked(&batch.Writes[i], batch.Lifetime(i))
-		if result.Status != store.Written {
-			failures = append(failures, failure{index: i, status: result.Status})
-		}
-		reply.Writes[i] = result
+		reply.Writes[i].Total = s.changeLocked(batch, i)
 	}
-	if len(failures) > 0 {
-		s.table.set(batch.Sequence, formatSequence(batch.Number, failures), batch.SequenceTTL)
+	if len(s.notes) > 0 {
+		s.table.set(batch.Sequence, formatSequence(batch, s.notes), batch.SequenceTTL)
 	}
 }
 
@@ -124,46 +134,35 @@ func (s *Store) claimWindowLocked(batch *store.Batch) int64 {
 	return held
 }
 
-// addLocked adds to one counter, which lives for lifetime if it is new. It requires s.mu.
-func (s *Store) addLocked(w *store.Write, lifetime time.Duration) store.WriteResult {
-	fail := s.failures[w.Key]
-	if fail == store.Refused {
-		return store.WriteResult{Status: store.Refused, Total: s.table.total(w.Key)}
-	}
-	total, ok := s.table.add(w.Key, int64(w.Delta))
-	if !ok || total < 0 || total > store.MaxUnits {
-		return store.WriteResult{Status: store.Poisoned, Total: store.Invalid}
-	}
-	status := store.Written
-	if total == int64(w.Delta) {
-		if fail == store.Unexpiring {
-			status = store.Unexpiring
-		} else {
-			s.table.find(w.Key).expireAfter(s.table.now, lifetime)
-		}
-	}
-	return store.WriteResult{Status: status, Total: total}
-}
-
-// skipLocked answers a batch that is not applied now: totals as they are, and
-// the statuses of the time it was applied, if it was. It requires s.mu.
-func (s *Store) skipLocked(batch *store.Batch, reply *store.Reply, failures []failure) {
+// skipLocked reads the totals of a batch that is not applied now. It requires s.mu.
+func (s *Store) skipLocked(batch *store.Batch, reply *store.Reply) {
 	reply.Window = store.Invalid
 	if e := s.table.find(batch.WindowKey); e != nil {
 		reply.Window = e.total()
 	}
+	for i := range batch.Writes {
+		reply.Writes[i].Total = s.table.total(batch.Writes[i].Key)
+	}
+}
+
+// answer fills in what became of each write, by the notes.
+func (s *Store) answer(batch *store.Batch, reply *store.Reply) {
+	reply.Forgotten = false
 	status := store.Skipped
-	if reply.Outcome == store.Duplicate {
+	if reply.Outcome == store.Applied || reply.Outcome == store.Duplicate {
 		status = store.Written
 	}
-	for i := range batch.Writes {
-		reply.Writes[i] = store.WriteResult{Status: status, Total: s.table.total(batch.Writes[i].Key)}
-	}
-	for _, f := range failures {
-		if 0 <= f.index && f.index < len(reply.Writes) { // anybody may have written them
-			reply.Writes[f.index].Status = f.status
+	for i := range reply.Writes {
+		w, r := &batch.Writes[i], &reply.Writes[i]
+		r.Status, r.Taken, r.Granted = status, 0, nil
+		if w.Delta < 0 {
+			r.Taken = uint64(-w.Delta)
+		}
+		if w.Condition != nil {
+			r.Granted = make([]bool, len(w.Condition.Amounts))
 		}
 	}
+	tell(s.notes, batch, reply)
 }
 
 // resize returns a slice of n elements, in s's memory if it is large enough.

@@ -68,7 +68,7 @@ func (w *world) expect(b *store.Batch, want store.Reply) {
 // batch is a batch of the usual TTLs under the sequence key "seq".
 func batch(number uint64, writes []store.Write, reads ...string) *store.Batch {
 	return &store.Batch{
-		Sequence: "seq", Number: number, SequenceTTL: time.Hour,
+		Sequence: "seq", Number: number, Nonce: number * 11, SequenceTTL: time.Hour,
 		WindowKey: "window", Window: time.Minute, TTL: 2 * time.Minute,
 		Writes: writes, Reads: reads,
 	}
@@ -85,10 +85,19 @@ func add(pairs ...any) []store.Write {
 	var writes []store.Write
 	for i := 0; i < len(pairs); i += 2 {
 		writes = append(writes, store.Write{
-			Key: pairs[i].(string), Delta: uint64(pairs[i+1].(int)),
+			Key: pairs[i].(string), Delta: int64(pairs[i+1].(int)),
 		})
 	}
 	return writes
+}
+
+// skipped is a list of results of writes that were not applied.
+func skipped(totals ...int64) []store.WriteResult {
+	results := written(totals...)
+	for i := range results {
+		results[i].Status = store.Skipped
+	}
+	return results
 }
 
 // written is a list of results of successful writes.
@@ -107,7 +116,7 @@ func TestABatchCountsOnce(t *testing.T) {
 	w.expect(first, store.Reply{Outcome: store.Applied, Writes: written(5, 7), Reads: []int64{0}})
 	w.expect(retry(first), store.Reply{Outcome: store.Duplicate, Writes: written(5, 7), Reads: []int64{0}})
 	w.expect(batch(2, add("c", 1, "a", 2)), store.Reply{Outcome: store.Applied, Writes: written(1, 7)})
-	w.expect(first, store.Reply{Outcome: store.Duplicate, Writes: written(7, 7), Reads: []int64{1}})
+	w.expect(first, store.Reply{Outcome: store.Stranger, Writes: skipped(7, 7), Reads: []int64{1}})
 	w.expect(batch(9, nil, "a"), store.Reply{Outcome: store.Applied, Reads: []int64{7}})
 }
 
@@ -115,19 +124,21 @@ func TestRetryWithoutASequenceKey(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.Set("a", "3")
-	skipped := []store.WriteResult{{Status: store.Skipped, Total: 3}}
 
 	// A first batch cannot have been forgotten: its number is above none.
 	w.expect(retry(batch(1, nil)), store.Reply{Outcome: store.Applied})
 	w.Delete("seq")
-	w.expect(retry(batch(2, add("a", 1), "a2")), store.Reply{Outcome: store.Orphan, Writes: skipped, Reads: []int64{0}})
+	w.expect(retry(batch(2, add("a", 1), "a2")), store.Reply{Outcome: store.Orphan, Writes: skipped(3), Reads: []int64{0}})
 	// It left no trace: the same batch as a first attempt is applied.
 	w.expect(batch(2, add("a", 1)), store.Reply{Outcome: store.Applied, Writes: written(4)})
 }
 
 func TestSequenceKeyThatIsNone(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{"", "x", "-1", "1.0", "1 ", " 1", "1 2", "1 2:4", "1 2:0", "1 2:1x", "1  2:1", "9007199254740992", "1e3"} {
+	for _, text := range []string{
+		"", "x", "-1", "1", "1 ", " 1", "1  2", "1.0 2", "1 2.0", "1 x", "x 1", "1 2 ", "1 2 3", "1 2 3:1", "1 2 3:8:0", "1 2 3:0:0",
+		"1 2 3:11:0", "1 2 3:1:0x", "1 2 3:1:-1", "1 2  3:1:0", "1 2 3:1:0:0", "1e3 2", "1:1 2", "1 2\n",
+	} {
 		w := newWorld(t)
 		w.Set("seq", text)
 		want := store.Reply{Outcome: store.BadSequence, Window: store.Invalid, Writes: []store.WriteResult{{Status: store.Skipped}}}
@@ -146,7 +157,7 @@ func TestSequenceKeyThatIsNone(t *testing.T) {
 func TestFailuresOfOtherWritesAreIgnored(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.Set("seq", "2 0:1 2:3 900:2")
+	w.Set("seq", "2 22 0:1:0 2:3:0 900:2:0 1:5:1 2:7:3 99999999999999999999:1:0 0:5:3 2:6:0")
 	w.expect(retry(batch(2, add("a", 1, "b", 1))), store.Reply{
 		Outcome: store.Duplicate, Window: store.Invalid,
 		Writes: []store.WriteResult{{Status: store.Written}, {Status: store.Unexpiring}},
@@ -169,7 +180,8 @@ func TestFailuresAreRepeatedToADuplicate(t *testing.T) {
 	want := store.Reply{
 		Outcome: store.Applied,
 		Writes: []store.WriteResult{
-			poisoned, poisoned, poisoned, poisoned, poisoned,
+			poisoned, poisoned, poisoned, written(store.MaxUnits)[0],
+			{Status: store.Saturated, Total: store.MaxUnits},
 			{Status: store.Refused, Total: 4},
 			{Status: store.Unexpiring, Total: 1},
 			{Status: store.Written, Total: 1},
@@ -179,7 +191,7 @@ func TestFailuresAreRepeatedToADuplicate(t *testing.T) {
 	w.expect(b, want)
 	want.Outcome = store.Duplicate
 	w.expect(retry(b), want)
-	if got, _ := w.Text("seq"); got != "1 1:1 2:1 3:1 4:1 5:1 6:2 7:3" {
+	if got, _ := w.Text("seq"); got != "1 11 1:1:0 2:1:0 3:1:0 5:4:0 6:2:0 7:3:0" {
 		t.Errorf("sequence key holds %q", got)
 	}
 	if ttl, _ := w.TTL("seq"); ttl != time.Hour {
@@ -190,12 +202,12 @@ func TestFailuresAreRepeatedToADuplicate(t *testing.T) {
 	}
 	// A later number forgets them.
 	w.expect(batch(2, nil), store.Reply{Outcome: store.Applied})
-	if got, _ := w.Text("seq"); got != "2" {
+	if got, _ := w.Text("seq"); got != "2 22" {
 		t.Errorf("sequence key holds %q after a batch without failures", got)
 	}
 	// An older number is answered without them.
 	w.Delete("text")
-	w.expect(batch(1, add("text", 1)), store.Reply{Outcome: store.Duplicate, Writes: written(0)})
+	w.expect(batch(1, add("text", 1)), store.Reply{Outcome: store.Stranger, Writes: skipped(0)})
 	w.Fail("refused", store.Written)
 	w.expect(batch(3, add("refused", 1)), store.Reply{Outcome: store.Applied, Writes: written(5)})
 }
@@ -244,6 +256,7 @@ func TestWindowKey(t *testing.T) {
 	w.expect(batch(4, nil), store.Reply{Outcome: store.Applied, Window: store.Invalid})
 	w.Delete("window")
 	w.expect(batch(4, nil), store.Reply{Outcome: store.Duplicate, Window: store.Invalid})
+	w.expect(batch(3, nil), store.Reply{Outcome: store.Stranger, Window: store.Invalid})
 	w.expect(batch(5, nil), store.Reply{Outcome: store.Applied, Window: 60_000})
 }
 
@@ -251,9 +264,9 @@ func TestTotalsAreExactUpToTheirLimit(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]int64{
 		"0": 0, "007": 7, "9007199254740991": store.MaxUnits, "00000000000000000000009": 9,
-		"9007199254740992": store.Invalid, "9007199254740993": store.Invalid, "-1": store.Invalid, "-0": store.Invalid,
+		"9007199254740992": store.MaxUnits, "9223372036854775808": store.MaxUnits, "-1": store.Invalid, "-0": store.Invalid,
 		"+1": store.Invalid, "1.5": store.Invalid, "1e3": store.Invalid, "0x10": store.Invalid, " 1": store.Invalid,
-		"inf": store.Invalid, "": store.Invalid, "99999999999999999999999": store.Invalid, "٣": store.Invalid,
+		"inf": store.Invalid, "": store.Invalid, "99999999999999999999999": store.MaxUnits, "٣": store.Invalid,
 	} {
 		w := newWorld(t)
 		w.Set("a", text)

@@ -131,13 +131,12 @@ func (e *entry) expireAfter(now int64, ttl time.Duration) {
 	e.expires = now + ttl.Milliseconds()
 }
 
-// total is the value as a total: valid iff it is all digits and at most
-// store.MaxUnits.
+// total is the value as a total: valid iff it is all digits, and store.MaxUnits at most.
 func (v *value) total() int64 {
 	switch v.kind {
 	case integer:
-		if v.n >= 0 && v.n <= store.MaxUnits {
-			return v.n
+		if v.n >= 0 {
+			return min(v.n, store.MaxUnits)
 		}
 	case text:
 		return parseTotal(v.text)
@@ -155,10 +154,10 @@ func parseTotal(s string) int64 {
 		return 0
 	}
 	n, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil || n > store.MaxUnits {
-		return store.Invalid
+	if err != nil {
+		return store.MaxUnits // it is too long
 	}
-	return n
+	return min(n, store.MaxUnits)
 }
 
 // integerValue is a counter.

@@ -112,7 +112,7 @@ func small() *store.Batch {
 	}
 }
 
-const fine = "*8\r\n:7\r\n:1\r\n:1700000000\r\n:5\r\n:60000\r\n:0\r\n:3\r\n:9"
+const fine = "*7\r\n:7\r\n:1\r\n:1700000000\r\n:5\r\n:60000\r\n:3\r\n:9"
 
 func TestApplyDecodesTheReply(t *testing.T) {
 	t.Parallel()
@@ -398,10 +398,10 @@ func BenchmarkApply(b *testing.B) {
 			var body strings.Builder
 			for i := range entities {
 				batch.Writes = append(batch.Writes, store.Write{
-					Key: fmt.Sprintf("@hanzo/global_rate_limiter:team_%d:29000000", i), Delta: uint64(i%300 + 1),
+					Key: fmt.Sprintf("@hanzo/global_rate_limiter:team_%d:29000000", i), Delta: int64(i%300 + 1),
 				})
-				fmt.Fprintf(&body, ":0\r\n:%d\r\n", 1000+i)
-				counters += 2
+				fmt.Fprintf(&body, ":%d\r\n", 1000+i)
+				counters++
 			}
 			for i := range entities {
 				if reads {

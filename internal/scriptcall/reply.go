@@ -9,8 +9,20 @@ import (
 	"github.com/hanzoai/limiters/ratelimit/store"
 )
 
-// headLength is the count of integers before the first write's.
+// headLength is the count of integers before the totals.
 const headLength = 5
+
+// MaxElements is how many integers a reply to the batch has at most: whatever announces
+// more is none.
+func MaxElements(batch *store.Batch) int {
+	notes := 1 + 2*len(batch.Writes) // the batch's, then a status and a taking for each
+	for i := range batch.Writes {
+		if c := batch.Writes[i].Condition; c != nil {
+			notes += (len(c.Amounts) + wordBits - 1) / wordBits
+		}
+	}
+	return headLength + len(batch.Writes) + len(batch.Reads) + noteLength*notes
+}
 
 // Decode fills in the reply to batch from what a client returned: an array is a
 // []any, an integer an int64. It reuses the reply's slices. After an error the
@@ -20,35 +32,32 @@ func Decode(raw any, batch *store.Batch, reply *store.Reply) error {
 	if !ok {
 		return fmt.Errorf("scriptcall: the reply is a %T, not an array", raw)
 	}
-	if want := headLength + 2*len(batch.Writes) + len(batch.Reads); len(values) != want {
-		return fmt.Errorf("scriptcall: the reply has %d elements, not %d", len(values), want)
+	writes, reads := len(batch.Writes), len(batch.Reads)
+	notes := len(values) - headLength - writes - reads
+	if notes < 0 || notes%noteLength != 0 || len(values) > MaxElements(batch) {
+		return fmt.Errorf("scriptcall: the reply has %d elements, which does not suit %d writes and %d reads", len(values), writes, reads)
 	}
 	if err := decodeHead(values, batch, reply); err != nil {
 		return err
 	}
-	first, last := statuses(reply.Outcome)
-	reply.Writes = resize(reply.Writes, len(batch.Writes))
+	reply.Writes = resize(reply.Writes, writes)
+	asWritten(batch, reply)
 	for i := range reply.Writes {
-		at := headLength + 2*i
-		status, err := integer(values, at, first, last)
+		total, err := integer(values, headLength+i, store.Invalid, store.MaxUnits)
 		if err != nil {
 			return err
 		}
-		total, err := integer(values, at+1, store.Invalid, store.MaxUnits)
-		if err != nil {
-			return err
-		}
-		reply.Writes[i] = store.WriteResult{Status: store.Status(status), Total: total}
+		reply.Writes[i].Total = total
 	}
-	reply.Reads = resize(reply.Reads, len(batch.Reads))
+	reply.Reads = resize(reply.Reads, reads)
 	for i := range reply.Reads {
-		total, err := integer(values, headLength+2*len(batch.Writes)+i, store.Invalid, store.MaxUnits)
+		total, err := integer(values, headLength+writes+i, store.Invalid, store.MaxUnits)
 		if err != nil {
 			return err
 		}
 		reply.Reads[i] = total
 	}
-	return nil
+	return decodeNotes(values, len(values)-notes, batch, reply)
 }
 
 // decodeHead reads what precedes the counters.
@@ -57,7 +66,7 @@ func decodeHead(values []any, batch *store.Batch, reply *store.Reply) error {
 	if _, err := integer(values, 0, number, number); err != nil {
 		return err
 	}
-	outcome, err := integer(values, 1, int64(store.Applied), int64(store.BadSequence))
+	outcome, err := integer(values, 1, int64(store.Applied), int64(store.Looked))
 	if err != nil {
 		return err
 	}
@@ -75,17 +84,12 @@ func decodeHead(values []any, batch *store.Batch, reply *store.Reply) error {
 	}
 	reply.Number = batch.Number
 	reply.Outcome = store.Outcome(outcome)
+	if (batch.Number == 0) != (reply.Outcome == store.Looked) {
+		return fmt.Errorf("scriptcall: outcome %d to a batch of number %d", outcome, batch.Number)
+	}
 	reply.Time = seconds*1_000_000 + micros
 	reply.Window = window
 	return nil
-}
-
-// statuses is the range of statuses that an outcome allows.
-func statuses(outcome store.Outcome) (first, last int64) {
-	if outcome == store.Applied || outcome == store.Duplicate {
-		return int64(store.Written), int64(store.Unexpiring)
-	}
-	return int64(store.Skipped), int64(store.Skipped)
 }
 
 // integer returns the element at i if it is an integer within least … most.

@@ -3,7 +3,11 @@
 
 package scriptcall
 
-import "github.com/hanzoai/limiters/ratelimit/store"
+import (
+	"strconv"
+
+	"github.com/hanzoai/limiters/ratelimit/store"
+)
 
 // A Request holds the arguments of one call, and integers that are already boxed.
 // The zero Request is ready. It is not safe for concurrent use.
@@ -33,24 +37,60 @@ func (b *boxes) box(n int64) any {
 // Encode returns the arguments of EVALSHA for the batch, the first of which, the
 // script, is left to the caller to set. They are valid until [Request.Release].
 func (r *Request) Encode(b *store.Batch) []any {
-	writes, reads := len(b.Writes), len(b.Reads)
-	args := append(r.args[:0], nil, int64(2+writes+reads), b.Sequence, b.WindowKey)
+	args := append(r.args[:0], nil, nil, b.Sequence, b.WindowKey)
 	for i := range b.Writes {
 		args = append(args, b.Writes[i].Key)
 	}
 	for _, key := range b.Reads {
 		args = append(args, key)
 	}
+	const firstKey = 2 // of args
+	conditions := 0
+	for i := range b.Writes {
+		if c := b.Writes[i].Condition; c != nil {
+			conditions++
+			if c.Previous != "" {
+				args = append(args, c.Previous)
+			}
+		}
+	}
+	args[1] = int64(len(args) - firstKey)
 	retry := int64(0)
 	if b.Retry {
 		retry = 1
 	}
-	args = append(args, int64(b.Number), retry, b.SequenceTTL.Milliseconds(), b.Window.Milliseconds(),
-		b.TTL.Milliseconds(), b.SpreadStep().Milliseconds(), int64(writes))
+	args = append(args, int64(b.Number), strconv.FormatUint(b.Nonce, 10), int64(b.Acked), retry,
+		b.SequenceTTL.Milliseconds(), b.Window.Milliseconds(), b.TTL.Milliseconds(), b.SpreadStep().Milliseconds(),
+		int64(len(b.Writes)), int64(len(b.Reads)))
 	for i := range b.Writes {
-		args = append(args, r.deltas.box(int64(b.Writes[i].Delta)))
+		args = append(args, r.deltas.box(b.Writes[i].Delta))
+	}
+	if conditions > 0 {
+		args = appendConditions(args, b)
 	}
 	r.args = args
+	return args
+}
+
+// appendConditions appends the batch's conditions, whose previous counters are the last
+// keys, in this order.
+func appendConditions(args []any, b *store.Batch) []any {
+	place := int64(2 + len(b.Writes) + len(b.Reads))
+	for i := range b.Writes {
+		c := b.Writes[i].Condition
+		if c == nil {
+			continue
+		}
+		previous := int64(0)
+		if c.Previous != "" {
+			place++
+			previous = place
+		}
+		args = append(args, int64(i)+1, int64(c.Weight), int64(min(c.Limit, store.MaxUnits)), previous, int64(len(c.Amounts)))
+		for _, amount := range c.Amounts {
+			args = append(args, int64(min(amount, store.MaxUnits)))
+		}
+	}
 	return args
 }
 

@@ -77,7 +77,7 @@ func TestABatchWhileItsSlotMoves(t *testing.T) {
 			t.Fatalf("%s: outcome %d", when, reply.Outcome)
 		}
 		for i, want := range totals {
-			if reply.Writes[i] != (store.WriteResult{Status: store.Written, Total: want}) {
+			if w := reply.Writes[i]; w.Status != store.Written || w.Total != want {
 				t.Fatalf("%s: write %d is %+v, want total %d", when, i, reply.Writes[i], want)
 			}
 		}

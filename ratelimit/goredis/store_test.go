@@ -147,7 +147,7 @@ func small() *store.Batch {
 	}
 }
 
-const fine = "*8\r\n:7\r\n:1\r\n:1700000000\r\n:5\r\n:60000\r\n:0\r\n:3\r\n:9"
+const fine = "*7\r\n:7\r\n:1\r\n:1700000000\r\n:5\r\n:60000\r\n:3\r\n:9"
 
 func TestFateOfEveryAnswer(t *testing.T) {
 	t.Parallel()

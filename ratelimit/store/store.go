@@ -8,25 +8,36 @@
 //
 // # Exactly once
 //
-// A batch is numbered. A store applies a number at most once per sequence key,
-// however often the batch is sent, and answers in the same shape whether it
-// applied the batch now or finds that it did so before. A limiter has at most
-// one batch per partition without an answer and sends that one, unchanged,
-// until it is answered. These two rules together are why no unit is lost or
-// counted twice when a connection breaks.
+// A batch is numbered, and carries a nonce drawn for it alone. A store applies a
+// number at most once per sequence key, however often the batch is sent, and answers
+// in the same shape whether it applied the batch now or finds that it did so before.
+// A limiter has at most one batch per partition without an answer and sends that one,
+// with the same number and nonce, until it is answered. These two rules together are
+// why no unit is lost or counted twice when a connection breaks.
+//
+// # What a store may do
+//
+// A store, and all that stands between it and the counters, may send a batch more
+// than once within one Apply: a client library that retries, a proxy that repeats.
+// The second one is answered [Duplicate], which acknowledges as [Applied] does. A
+// store must not change a batch, mix two, send a batch after Apply has returned with
+// [NotSent] or [Denied], or answer for the counters.
+//
+// # What a limiter learns
+//
+// A reply says besides whether the store forgot batches that it had acknowledged
+// ([Reply.Forgotten]), and how much less than asked was taken or granted.
 package store
 
-import (
-	"context"
-	"time"
-)
+import "context"
 
-// MaxUnits is the largest delta a batch carries and the largest total that is
-// valid: 2^53 − 1, the largest integer that Lua counts exactly.
+// MaxUnits is the largest delta a batch carries and the largest total: 2^53 − 1, the
+// largest integer that Lua counts exactly. A counter that holds more is saturated:
+// its total is MaxUnits.
 const MaxUnits = 1<<53 - 1
 
-// Invalid stands for a total that is not a counter: a key of another type, a
-// value that is not all digits, or one above [MaxUnits].
+// Invalid stands for a total that is not a counter: a key of another type, or a
+// value that is not all digits.
 const Invalid int64 = -1
 
 // A Store holds the counters of one partition.
@@ -48,122 +59,6 @@ type Store interface {
 	// its own.
 	Apply(ctx context.Context, batch *Batch, reply *Reply) error
 }
-
-// A Batch is what one limiter has to say to one partition, and what it asks.
-// All of it is applied, atomically, or none of it, single poisoned or refused
-// counters apart.
-type Batch struct {
-	// Sequence is the key that holds the number of the last batch applied under
-	// this identity, and the failures of that batch. No other limiter uses it.
-	Sequence string
-	// Number starts at 1 and grows by 1 with each new batch under a sequence.
-	Number uint64
-	// Retry says that an earlier attempt at this batch may have been applied.
-	Retry bool
-	// SequenceTTL is how long the sequence key lives after this batch.
-	SequenceTTL time.Duration
-
-	// WindowKey holds the window that the fleet works with; the first batch sets
-	// it, equal ones renew it to SequenceTTL, a different one leaves it alone.
-	WindowKey string
-	// Window is this limiter's window, in whole milliseconds.
-	Window time.Duration
-
-	// TTL is how long a counter lives that this batch creates, and Spread how much
-	// longer at most, so that those created together do not expire together: see
-	// [Batch.Lifetime]. TTL is whole milliseconds, at least 1 s.
-	TTL, Spread time.Duration
-
-	// Writes are the counters to add to. No key occurs twice in a batch, in
-	// Writes and Reads together.
-	Writes []Write
-	// Reads are the counters to read without adding to them.
-	Reads []string
-}
-
-// A Write adds to one counter.
-type Write struct {
-	Key   string
-	Delta uint64 // 1 … MaxUnits
-}
-
-// spreads is into how many steps Spread is divided.
-const spreads = 64
-
-// Lifetime is how long the counter lives that write i creates, counted from 0: TTL
-// and a part of Spread that differs from write to write and from batch to batch,
-// ((Number + i) mod 64) / 64 of it, in whole milliseconds.
-func (b *Batch) Lifetime(i int) time.Duration {
-	return b.TTL + b.SpreadStep()*time.Duration((b.Number+uint64(i))%spreads)
-}
-
-// SpreadStep is the 64th of Spread by which neighbours in a batch differ, in whole
-// milliseconds.
-func (b *Batch) SpreadStep() time.Duration {
-	return (b.Spread / spreads).Truncate(time.Millisecond)
-}
-
-// A Reply answers a batch, its slices in the order of the batch's.
-type Reply struct {
-	// Number echoes the batch's.
-	Number  uint64
-	Outcome Outcome
-	// Time is the store's clock, as Unix time in microseconds.
-	Time int64
-	// Window is what the window key holds after the batch, in milliseconds;
-	// [Invalid] if it cannot be read or is not a number.
-	Window int64
-	Writes []WriteResult
-	// Reads holds a total for each read: 0 for a counter that does not exist,
-	// [Invalid] for one that is poisoned or may not be read.
-	Reads []int64
-}
-
-// A WriteResult says what became of one write.
-type WriteResult struct {
-	Status Status
-	// Total is the counter after the write, or as it is now if nothing was
-	// written now: 0 if it does not exist, [Invalid] if it is no valid counter.
-	Total int64
-}
-
-// An Outcome says whether a batch's writes were applied.
-type Outcome uint8
-
-const (
-	// Applied: the number was new; the writes took effect in this attempt.
-	Applied Outcome = iota + 1
-	// Duplicate: the number had been applied before. Nothing was written now;
-	// the statuses are those of the attempt that was applied if it was this very
-	// number, the totals are read now.
-	Duplicate
-	// Orphan: Retry was set, the number is above 1, and no sequence key exists
-	// (it was evicted, or the data lost). Nothing was written; whether an earlier
-	// attempt was applied cannot be known. Every status is [Skipped].
-	Orphan
-	// BadSequence: the sequence key holds something else than a number. Nothing
-	// was written. Every status is [Skipped].
-	BadSequence
-)
-
-// A Status is what became of one counter of an applied batch.
-type Status uint8
-
-const (
-	// Written: the delta was added.
-	Written Status = iota
-	// Poisoned: the counter's type or value makes it unusable, or the addition
-	// took it out of 0 … MaxUnits. The delta is lost.
-	Poisoned
-	// Refused: the store refused this counter alone (for want of a permission,
-	// for example). The delta was not added.
-	Refused
-	// Unexpiring: the delta was added to a new counter, but its TTL could not be
-	// set.
-	Unexpiring
-	// Skipped: the batch was not applied.
-	Skipped
-)
 
 // A Fate is what an error tells about the attempt it ended.
 type Fate uint8

@@ -131,12 +131,12 @@ func (w *witness) end(b *store.Batch, r *store.Reply, err error, losses int) {
 		return
 	}
 	switch {
-	case r.Outcome == store.Applied, r.Outcome == store.Duplicate && b.Retry:
+	case r.Outcome == store.Applied, r.Outcome == store.Duplicate:
 		if r.Outcome == store.Duplicate {
 			w.again++
 		}
 		for i, result := range r.Writes {
-			units := b.Writes[i].Delta
+			units := uint64(b.Writes[i].Delta)
 			switch result.Status {
 			case store.Written, store.Unexpiring:
 				w.acked[b.Writes[i].Key] += units
@@ -163,7 +163,7 @@ func (w *witness) end(b *store.Batch, r *store.Reply, err error, losses int) {
 func (w *witness) giveUpLocked() {
 	if w.open.maybe {
 		for _, write := range w.open.writes {
-			w.doubtful[write.Key] += write.Delta
+			w.doubtful[write.Key] += uint64(write.Delta)
 		}
 	}
 	w.open = carried{}

@@ -75,13 +75,13 @@ func realServer(t *testing.T, args ...string) *redistest.Server {
 // storeBatch is a batch of the usual TTLs under prefix.
 func storeBatch(prefix string, number uint64, writes []store.Write, reads ...string) *store.Batch {
 	return &store.Batch{
-		Sequence: prefix + ":id:seq", Number: number, SequenceTTL: time.Hour,
+		Sequence: prefix + ":id:seq", Number: number, Nonce: number, SequenceTTL: time.Hour,
 		WindowKey: prefix + ":window", Window: time.Minute, TTL: 2 * time.Minute,
 		Writes: writes, Reads: reads,
 	}
 }
 
 // write is one write.
-func write(key string, delta uint64) store.Write {
+func write(key string, delta int64) store.Write {
 	return store.Write{Key: key, Delta: delta}
 }

@@ -174,7 +174,7 @@ func TestNodesShareCounters(t *testing.T) {
 		group.Go(func() {
 			var reply store.Reply
 			for number := uint64(1); number <= batches; number++ {
-				b := storeBatch(prefix, number, []store.Write{write(prefix+":a:1", 1), write(fmt.Sprintf("%s:own%d:1", prefix, node), number)})
+				b := storeBatch(prefix, number, []store.Write{write(prefix+":a:1", 1), write(fmt.Sprintf("%s:own%d:1", prefix, node), int64(number))})
 				b.Sequence = fmt.Sprintf("%s:%d:seq", prefix, node)
 				for _, want := range []store.Outcome{store.Applied, store.Duplicate} {
 					if err := r.Apply(context.Background(), b, &reply); err != nil || reply.Outcome != want {

@@ -5,8 +5,10 @@ package ratelimittest_test
 
 import (
 	"context"
+	"math/rand/v2"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -54,6 +56,33 @@ var faults = map[string]struct {
 			r.Reads[n-1] = 0
 		}
 	}}, "a_batch_is_applied_and_answered"},
+	"draws a nonce for each attempt": {broken{before: func(b *store.Batch) { b.Nonce = rand.Uint64() }}, "sent_twice"},
+	"ignores the nonce":              {broken{before: func(b *store.Batch) { b.Nonce = 7 }}, "nonce"},
+	"counts nonces in floats":        {broken{before: func(b *store.Batch) { b.Nonce = uint64(float64(b.Nonce)) }}, "nonce"},
+	"numbers a look":                 {broken{before: func(b *store.Batch) { b.Number = max(b.Number, 1) }}, "look"},
+	"forgets in silence":             {broken{after: func(r *store.Reply) { r.Forgotten = false }}, "forgotten_batches"},
+	"takes what is not there":        {broken{after: func(r *store.Reply) { eachWrite(r, func(w *store.WriteResult) { w.Taken = max(w.Taken, 3) }) }}, "takes"},
+	"repeats no takings": {broken{after: func(r *store.Reply) {
+		if r.Outcome == store.Duplicate {
+			eachWrite(r, func(w *store.WriteResult) { w.Taken = 0 })
+		}
+	}}, "repeats_takings"},
+	"repeats no grants": {broken{after: func(r *store.Reply) {
+		if r.Outcome == store.Duplicate {
+			eachWrite(r, func(w *store.WriteResult) { clear(w.Granted) })
+		}
+	}}, "repeats_takings"},
+	"grants at the limit": {broken{before: func(b *store.Batch) { eachCondition(b, func(c *store.Condition) { c.Limit++ }) }}, "granted_if"},
+	"rounds weights": {broken{before: func(b *store.Batch) {
+		eachCondition(b, func(c *store.Condition) { c.Weight &^= 1 })
+	}}, "weighed_exactly"},
+	"poisons what is full": {broken{after: func(r *store.Reply) {
+		eachWrite(r, func(w *store.WriteResult) {
+			if w.Total == store.MaxUnits {
+				*w = store.WriteResult{Status: store.Poisoned, Total: store.Invalid}
+			}
+		})
+	}}, "saturated"},
 	"hides poison": {broken{after: func(r *store.Reply) {
 		for i := range r.Writes {
 			r.Writes[i].Status = store.Written
@@ -61,6 +90,24 @@ var faults = map[string]struct {
 	}}, "poisoned"},
 	"never expires":                    {broken{before: func(b *store.Batch) { b.TTL = time.Hour }}, "counters_expire"},
 	"answers with a number of its own": {broken{after: func(r *store.Reply) { r.Number++ }}, "the reply says number"},
+}
+
+func eachWrite(r *store.Reply, change func(*store.WriteResult)) {
+	for i := range r.Writes {
+		change(&r.Writes[i])
+	}
+}
+
+// eachCondition changes copies: the batch's belong to the suite.
+func eachCondition(b *store.Batch, change func(*store.Condition)) {
+	b.Writes = slices.Clone(b.Writes)
+	for i := range b.Writes {
+		if c := b.Writes[i].Condition; c != nil {
+			changed := *c
+			change(&changed)
+			b.Writes[i].Condition = &changed
+		}
+	}
 }
 
 func TestBrokenStoresAreFound(t *testing.T) {

@@ -181,13 +181,13 @@ func (n *documentNode) tick() {
 	epoch := floorDiv(wall, window)
 	n.number++
 	b := &store.Batch{
-		Sequence: n.sequence, Number: n.number, SequenceTTL: time.Hour,
+		Sequence: n.sequence, Number: n.number, Nonce: n.number, SequenceTTL: time.Hour,
 		WindowKey: "document:window", Window: n.fleet.cfg.WindowInterval, TTL: n.fleet.cfg.GlobalCacheTTL,
 	}
 	written := map[documentCounter]int{}
 	for _, c := range n.order {
 		written[c] = len(b.Writes)
-		b.Writes = append(b.Writes, store.Write{Key: n.counterKey(c), Delta: n.updates[c]})
+		b.Writes = append(b.Writes, store.Write{Key: n.counterKey(c), Delta: int64(n.updates[c])})
 	}
 	// The MGET of both epochs; what the same pipeline writes has its total in the
 	// answer to the write, which here stands for reading it.
