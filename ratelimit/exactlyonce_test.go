@@ -168,10 +168,61 @@ func TestABatchIsGivenUpWhenItsEpochsAreUnreadable(t *testing.T) {
 	}
 }
 
-// A first attempt that was "applied before" is another limiter's: the identity is
-// not one's own, and the units are sent under a new one.
-func TestADuplicateOnTheFirstAttemptDrawsANewIdentity(t *testing.T) {
+// A store below the limiter (a proxy, a client library, a user's own) sends a batch
+// twice, and answers by the second reply: that is as good as the first.
+func TestABatchResentBelowTheLimiterCountsOnce(t *testing.T) {
 	t.Parallel()
+	for times := 1; times <= 4; times++ {
+		for _, failing := range []error{nil, errTimeout, errEOF} {
+			w := newWorld(t)
+			n := w.node(nil)
+			n.link.store = &repeating{Store: w.mem, times: times}
+			for units := uint64(1); units <= 5; units++ {
+				n.check("a", units)
+				n.check("b", 2)
+				if failing != nil {
+					n.link.breaks(nil, failing)
+					n.syncFails()
+					n.link.heals()
+				}
+				n.sync()
+			}
+			if a, b := w.total(n, "a", n.epochAt(0)), w.total(n, "b", n.epochAt(0)); a != 15 || b != 10 {
+				t.Errorf("sent %d times, failing %v: the store holds %d and %d, want 15 and 10", times, failing, a, b)
+			}
+			if s := n.Stats(); s.Delivered != 25 || s.Dropped != (Dropped{}) {
+				t.Errorf("sent %d times, failing %v: %+v", times, failing, s)
+			}
+			w.conserves(n)
+		}
+	}
+}
+
+// A repeating store sends every batch several times.
+type repeating struct {
+	store.Store
+	times int
+}
+
+func (s *repeating) Apply(ctx context.Context, b *store.Batch, r *store.Reply) (err error) {
+	for range s.times {
+		if err = s.Store.Apply(ctx, b, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A batch under one's own number that is another limiter's (a cloned machine's): the
+// identity is shared, and the units are sent under a new one, at the next tick.
+func TestAStrangersBatchDrawsANewIdentity(t *testing.T) {
+	t.Parallel()
+	for _, held := range []string{"2 1", "7 1", "9007199254740991 18446744073709551615"} {
+		strangers(t, held)
+	}
+}
+
+func strangers(t *testing.T, held string) {
 	w := newWorld(t)
 	n := w.node(nil)
 	n.check("a", 1)
@@ -179,7 +230,9 @@ func TestADuplicateOnTheFirstAttemptDrawsANewIdentity(t *testing.T) {
 	n.link.take()
 	n.check("a", 4)
 	sequence := n.partitions[0].sequence
-	w.mem.Set(sequence, "7")
+	w.mem.Set(sequence, held)
+	n.syncFails()
+	w.conserves(n)
 	n.sync()
 	attempts := n.link.take()
 	if len(attempts) != 2 || attempts[0].Sequence != sequence || attempts[0].Number != 2 ||
@@ -202,12 +255,14 @@ func TestIdentitiesAreNotDrawnWithoutEnd(t *testing.T) {
 	w := newWorld(t)
 	n := w.node(nil)
 	n.check("a", 4)
-	n.link.hook(func(b *store.Batch) error { w.mem.Set(b.Sequence, "9"); return nil }, nil)
-	if err := n.Sync(context.Background()); !errors.Is(err, errSequenceTaken) {
-		t.Errorf("Sync = %v, want %v", err, errSequenceTaken)
-	}
-	if got := len(n.link.take()); got != 3 {
-		t.Errorf("%d attempts in one tick, want 3", got)
+	n.link.hook(func(b *store.Batch) error { w.mem.Set(b.Sequence, "9 1"); return nil }, nil)
+	for range 5 {
+		if err := n.Sync(context.Background()); !errors.Is(err, errSequenceTaken) {
+			t.Errorf("Sync = %v, want %v", err, errSequenceTaken)
+		}
+		if got := len(n.link.take()); got != 1 {
+			t.Errorf("%d attempts in one tick, want 1", got)
+		}
 	}
 	w.conserves(n)
 	n.link.heals()
@@ -303,6 +358,9 @@ func TestASequenceKeyThatIsNone(t *testing.T) {
 		n.link.take()
 		sequence := n.partitions[0].sequence
 		w.mem.SetForeign(sequence)
+		if !doubtful {
+			n.syncFails() // what is certain not to be applied waits under a new identity
+		}
 		n.sync()
 		attempts := n.link.take()
 		wantTotal, wantDropped, wantAttempts := int64(4), Dropped{}, 2

@@ -293,7 +293,7 @@ func (m *machine) sequence(rt *rapid.T) {
 		m.mem.Set(sequence, "no number")
 	case 2:
 		if !doubt && n.link.before == nil { // another limiter's number is met at a first attempt
-			m.mem.Set(sequence, fmt.Sprint(p.number+5))
+			m.mem.Set(sequence, fmt.Sprint(p.number+5, " 1"))
 			n.Sync(context.Background())
 			m.mem.Delete(sequence)
 		}

@@ -237,7 +237,7 @@ func TestPoisonCostsOnlyItself(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	n := w.node(nil)
-	for i, poison := range []string{"x", "-9", "9007199254740991", "1.5", ""} {
+	for i, poison := range []string{"x", "-9", "1 2", "1.5", ""} {
 		w.mem.Set(n.counterKey(fmt.Sprint("bad", i), n.epochAt(0)), poison)
 	}
 	w.mem.SetForeign(n.counterKey("list", n.epochAt(0)))
@@ -408,9 +408,71 @@ func TestDeltasAndTotalsSaturate(t *testing.T) {
 		t.Errorf("%+v, want 2^53 − 1 delivered, 10 overflown, 10 unsent", s)
 	}
 	n.link.heals()
-	n.sync() // the counter is full: poisoned
-	if s := n.Stats(); s.Dropped != (Dropped{Overflow: 10, Poisoned: 10}) || s.Undelivered != 0 {
-		t.Errorf("%+v, want 10 poisoned as well", s)
+	n.sync() // the counter is full, and takes more
+	if s := n.Stats(); s.Dropped != (Dropped{Overflow: 10}) || s.Delivered != store.MaxUnits+10 || s.Undelivered != 0 {
+		t.Errorf("%+v, want 10 more delivered", s)
+	}
+}
+
+// One absurd cost makes a counter full, which limits the fleet for as long as it can be
+// read; a total that is no number would limit nobody.
+func TestAnAbsurdCostLimitsTheFleet(t *testing.T) {
+	t.Parallel()
+	for _, absurd := range []uint64{store.MaxUnits - 50, store.MaxUnits, store.MaxUnits + 1, 1 << 60, math.MaxInt64, math.MaxUint64 - 1, math.MaxUint64} {
+		w := newWorld(t)
+		var nodes []*node
+		for range 5 {
+			nodes = append(nodes, w.node(nil))
+		}
+		for _, n := range nodes {
+			n.check("a", 1) // no first contact later
+			n.sync()
+		}
+		nodes[0].Forget("a")
+		nodes[0].Check("a", absurd) // a first contact passes
+		passed := 0
+		for second := range 90 {
+			for _, n := range nodes {
+				for range 20 {
+					if n.Check("a", 1).Allowed() {
+						passed++
+					}
+				}
+			}
+			w.clock.Advance(time.Second)
+			for i, n := range nodes {
+				if level := n.Peek("a").Level(); second > 2 && level < 100 || math.IsNaN(level) || math.IsInf(level, 0) {
+					t.Fatalf("%d units, second %d, node %d: level %v", absurd, second, i, level)
+				}
+			}
+		}
+		if passed > 5*99 { // what a tick hides
+			t.Errorf("%d units: %d passed after them", absurd, passed)
+		}
+		for i, n := range nodes {
+			if s := n.Stats(); s.Dropped.Poisoned != 0 || s.Counted != s.Delivered+s.Dropped.Total()+s.Undelivered {
+				t.Errorf("%d units, node %d: %+v", absurd, i, s)
+			}
+		}
+	}
+}
+
+// A counter to which the store cannot add drops the units as overflow, says that it is
+// full, and limits.
+func TestACounterThatCannotGrowIsFull(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"9223372036854775807", "9223372036854775805", "9223372036854775808", "99999999999999999999"} {
+		w := newWorld(t)
+		n := w.node(nil)
+		w.mem.Set(n.counterKey("a", n.epochAt(0)), text)
+		n.check("a", 3)
+		n.sync()
+		if s := n.Stats(); s.Dropped != (Dropped{Overflow: 3}) || s.Delivered != 0 || s.Undelivered != 0 {
+			t.Errorf("%s: %+v, want 3 overflown", text, s)
+		}
+		if d := n.Peek("a"); d.Verdict() != VerdictLimited {
+			t.Errorf("%s: %v at level %v", text, d.Verdict(), d.Level())
+		}
 	}
 }
 
