@@ -4,9 +4,10 @@
 // # Time
 //
 // An attempt takes at most the connect timeout, if a connection has to be made,
-// and the reply timeout from then on, for sending, for an EVAL where the server
-// does not know the script, and for the answer. A context's deadline shortens
-// this; a context that is cancelled is noticed before the request is sent.
+// and the reply timeout or the batch's patience, whichever is longer, from then on,
+// for sending, for an EVAL where the server does not know the script, and for the
+// answer. A context's deadline shortens this; a context that is cancelled is noticed
+// before the request is sent.
 //
 // # Connections
 //
@@ -92,7 +93,7 @@ func (s *Store) Apply(ctx context.Context, batch *store.Batch, reply *store.Repl
 		return failedConnect(err)
 	}
 	defer func() { _ = conn.Close() }() // back to the pool; what went wrong is known by now
-	deadline := time.Now().Add(s.timeouts.Reply)
+	deadline := time.Now().Add(max(s.timeouts.Reply, batch.Patience))
 	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
 		deadline = d
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -86,9 +87,10 @@ func (s *Store) Apply(ctx context.Context, batch *store.Batch, reply *store.Repl
 	}()
 	defer s.release()
 	s.encode(batch)
-	raw, sent, err := s.call(ctx, "evalsha", lua.SHA1)
+	client := patient(s.client, batch.Patience)
+	raw, sent, err := s.call(ctx, client, "evalsha", lua.SHA1)
 	if text, ok := replyText(err); ok && scriptcall.IsNoScript(text) {
-		raw, sent, err = s.call(ctx, "eval", lua.Source)
+		raw, sent, err = s.call(ctx, client, "eval", lua.Source)
 	}
 	if err != nil {
 		return failure(err, sent)
@@ -97,6 +99,15 @@ func (s *Store) Apply(ctx context.Context, batch *store.Batch, reply *store.Repl
 		return &store.Error{Fate: store.Unknown, Step: store.StepDecode, Cause: store.CauseMalformed, Err: err}
 	}
 	return nil
+}
+
+// patient is the client, or a copy that waits as long as the patience for a reply, on
+// the same connections. A cluster's client cannot: it waits as its options say.
+func patient(client redis.UniversalClient, patience time.Duration) redis.UniversalClient {
+	if c, ok := client.(*redis.Client); ok && patience > c.Options().ReadTimeout {
+		return c.WithTimeout(patience)
+	}
+	return client
 }
 
 // encode lays out the arguments of the batch, leaving the command and the script to
@@ -114,10 +125,10 @@ func (s *Store) release() {
 
 // call sends the encoded batch once, to as many nodes as redirect it, and reports
 // whether any may have received it. It requires mu.
-func (s *Store) call(ctx context.Context, command, script string) (raw any, sent bool, err error) {
+func (s *Store) call(ctx context.Context, client redis.UniversalClient, command, script string) (raw any, sent bool, err error) {
 	s.args[0], s.args[1] = command, script
 	c := &call{Cmd: redis.NewCmd(ctx, s.args...)}
-	err = s.client.Process(ctx, c)
+	err = client.Process(ctx, c)
 	return c.Val(), c.sent, err
 }
 

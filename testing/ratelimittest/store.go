@@ -13,8 +13,8 @@ import (
 	"github.com/hanzoai/limiters/ratelimit/store"
 )
 
-// replyTimeout is how long an attempt waits for a reply: what a limiter waits by
-// default.
+// replyTimeout is how long an attempt waits for a reply that its batch gives no more
+// time: what a limiter waits by default.
 const replyTimeout = 100 * time.Millisecond
 
 // A Store is a store.Store in memory, or a [Store.Link] to one. Limiters that share
@@ -79,8 +79,8 @@ func (s *Store) Heal() {
 }
 
 // Delay holds every reply back for d. The batch takes effect when it is sent; the
-// limiter learns of it d later, or, from 100 ms on, not at all: it gives up waiting
-// after 100 ms and sends the batch again. On a [Clock] only ticks can wait; a reply
+// limiter learns of it d later, or not at all: it gives up waiting after 100 ms, or
+// what the batch allows (store.Batch.Patience), and sends the batch again. On a [Clock] only ticks can wait; a reply
 // to Limiter.Sync or Close arrives at once. Ticks that wait and Sync belong on one
 // goroutine.
 func (s *Store) Delay(d time.Duration) {
@@ -117,19 +117,20 @@ func (s *Store) Flush() { s.memory.FlushAll() }
 // Apply implements store.Store.
 func (s *Store) Apply(ctx context.Context, batch *store.Batch, reply *store.Reply) error {
 	failure, delay := s.begin()
+	patience := max(replyTimeout, batch.Patience)
 	if !failure.applied() {
 		if failure == RequestLost {
-			s.wait(ctx, replyTimeout, delay > 0)
+			s.wait(ctx, patience, delay > 0)
 		}
 		return failure.err()
 	}
 	if err := s.inner.Apply(ctx, batch, reply); err != nil {
 		return err
 	}
-	if delay >= replyTimeout && failure == None {
+	if delay >= patience && failure == None {
 		failure = ReplyLost
 	}
-	if !s.wait(ctx, min(delay, replyTimeout), delay > 0) && failure == None {
+	if !s.wait(ctx, min(delay, patience), delay > 0) && failure == None {
 		failure = ReplyLost
 	}
 	if failure != None {
