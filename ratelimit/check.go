@@ -45,7 +45,7 @@ func (l *Limiter) Peek(key string) Decision {
 // counted and at once dropped as stale; a t ahead of the clock counts as now.
 func (l *Limiter) CheckAt(key string, n uint64, t time.Time) (d Decision) {
 	r := l.read()
-	l.decide(&d, key, &request{units: n, epoch: l.epochOf(t, &r)}, &r)
+	l.decide(&d, key, &request{units: units(n), epoch: l.epochOf(t, &r)}, &r)
 	return d
 }
 
@@ -55,10 +55,10 @@ func (l *Limiter) CheckAt(key string, n uint64, t time.Time) (d Decision) {
 func (l *Limiter) CheckCustom(key string, n uint64) (d Decision) {
 	threshold, custom := l.thresholds.resolve(l.thresholds.current.Load(), key)
 	if !custom {
-		return Decision{verdict: VerdictNotApplicable, dryRun: l.dryRun, threshold: threshold, units: n}
+		return Decision{verdict: VerdictNotApplicable, dryRun: l.dryRun, threshold: threshold, units: units(n)}
 	}
 	r := l.read()
-	l.decide(&d, key, &request{units: n, epoch: r.epoch, resolved: true, threshold: threshold, custom: true}, &r)
+	l.decide(&d, key, &request{units: units(n), epoch: r.epoch, resolved: true, threshold: threshold, custom: true}, &r)
 	return d
 }
 
@@ -72,17 +72,21 @@ func (l *Limiter) IsCustomKey(key string) bool {
 // check puts the decision into d, which is zero.
 func (l *Limiter) check(d *Decision, key string, n uint64) {
 	r := l.read()
-	l.decide(d, key, &request{units: n, epoch: r.epoch}, &r)
+	l.decide(d, key, &request{units: units(n), epoch: r.epoch}, &r)
 }
 
 // A request is what a check is asked.
 type request struct {
-	units     uint64
-	epoch     int64 // to count in
-	resolved  bool  // threshold and custom are known
+	units     uint64 // at most store.MaxUnits
+	epoch     int64  // to count in
+	resolved  bool   // threshold and custom are known
 	custom    bool
 	threshold uint64
 }
+
+// units is what n counts as. It is asked once, at the door: behind it sums of a few
+// counts are exact, in integers and in floats.
+func units(n uint64) uint64 { return min(n, store.MaxUnits) }
 
 // A check is a request about an entity, and where the table keeps that.
 type check struct {
@@ -215,7 +219,7 @@ func (l *Limiter) decideLocked(d *Decision, s *shard, e *entry, q *request, r *r
 	m := &d.model
 	e.timesLocked(m, r, l.window)
 	e.countsLocked(m)
-	d.level = m.Level(e.threshold, 0) + level.Float(min(q.units, store.MaxUnits))
+	d.level = m.Level(e.threshold, 0) + level.Float(q.units)
 	d.basis = BasisLocal
 	if e.synced && m.Elapsed < 2*l.window {
 		d.basis = BasisFleet
@@ -256,7 +260,7 @@ func (l *Limiter) firstContactLocked(d *Decision, c *check, open bool) *entry {
 	}
 	d.dryRun, d.custom, d.threshold, d.units = l.dryRun, c.custom, c.threshold, c.units
 	d.basis = BasisFirstContact
-	d.level = level.Float(min(c.units, store.MaxUnits))
+	d.level = level.Float(c.units)
 	d.model = level.Leaky{Window: l.window, Into: c.at.into}
 	if c.threshold == 0 || l.strict && !level.Fits(d.level, c.threshold) {
 		d.verdict = VerdictLimited

@@ -91,7 +91,7 @@ func TestFirstContact(t *testing.T) {
 			if d.Level() != float64(min(c.units, store.MaxUnits)) {
 				t.Errorf("level %v, want %d", d.Level(), c.units)
 			}
-			entities, counted := 1, c.units
+			entities, counted := 1, min(c.units, store.MaxUnits)
 			if want == no {
 				entities, counted = 0, 0
 			}
@@ -355,7 +355,7 @@ func TestHugeUnitsSaturate(t *testing.T) {
 		if got := unsent[counter{"k", n.read().epoch}]; got != store.MaxUnits {
 			t.Errorf("%d units twice: %d unsent, want 2^53 − 1", units, got)
 		}
-		if got, want := n.Stats().Dropped.Overflow, 5+2*units+1-store.MaxUnits; got != want {
+		if got, want := n.Stats().Dropped.Overflow, uint64(5+2*store.MaxUnits+1-store.MaxUnits); got != want {
 			t.Errorf("%d units twice: %d dropped as overflow, want %d", units, got, want)
 		}
 		w.conserves(n)

@@ -5,12 +5,10 @@ package ratelimit
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"time"
 
 	"github.com/hanzoai/limiters/internal/level"
-	"github.com/hanzoai/limiters/ratelimit/store"
 )
 
 // An Item is one entity and what it is asked for.
@@ -101,7 +99,7 @@ type demand struct {
 }
 
 // asked is what the demand adds to a level.
-func (dm *demand) asked() float64 { return level.Float(min(dm.units, store.MaxUnits)) }
+func (dm *demand) asked() float64 { return level.Float(dm.units) }
 
 // A repeat is an item whose key an earlier item has, by their indices.
 type repeat struct{ item, first int }
@@ -115,7 +113,7 @@ func (l *Limiter) demandsOf(items []Item, demands []demand, repeats []repeat) ([
 		hash := l.table.hash(name)
 		demands = append(demands, demand{
 			key: item.Key, name: name, hash: hash, shard: l.table.shardOf(hash),
-			request: request{units: item.Units, resolved: true}, item: i,
+			request: request{units: units(item.Units), resolved: true}, item: i,
 		})
 	}
 	shards := uint64(len(l.table.shards))
@@ -126,7 +124,7 @@ func (l *Limiter) demandsOf(items []Item, demands []demand, repeats []repeat) ([
 	kept := demands[:0]
 	for _, dm := range demands {
 		if n := len(kept); n > 0 && kept[n-1].name == dm.name {
-			kept[n-1].units += min(dm.units, math.MaxUint64-kept[n-1].units)
+			kept[n-1].units = units(kept[n-1].units + dm.units)
 			repeats = append(repeats, repeat{item: dm.item, first: kept[n-1].item})
 			continue
 		}

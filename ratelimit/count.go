@@ -88,7 +88,7 @@ func (s *shard) collectOneLocked(e *entry) {
 func (s *shard) takeLocked(e *entry) {
 	s.counts.allowed += e.allowed
 	s.counts.limited += e.limited
-	s.counts.units += e.units
+	s.counts.units = plus(s.counts.units, e.units)
 	e.allowed, e.limited, e.units = 0, 0, 0
 	e.told = false
 }
@@ -120,7 +120,7 @@ func (t *table) counts() (sum shardCounts) {
 		sum.allowed += c.allowed
 		sum.limited += c.limited
 		sum.misses += c.misses
-		sum.units += c.units
+		sum.units = plus(sum.units, c.units)
 		for j := range c.evicted {
 			sum.evicted[j] += c.evicted[j]
 		}

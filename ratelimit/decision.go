@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/hanzoai/limiters/internal/level"
-	"github.com/hanzoai/limiters/ratelimit/store"
 )
 
 // A Verdict is what a check found.
@@ -120,7 +119,7 @@ func (d Decision) RetryAfter() time.Duration {
 	if d.verdict != VerdictLimited {
 		return 0
 	}
-	units := level.Float(min(d.units, store.MaxUnits))
+	units := level.Float(d.units)
 	if !level.Fits(units, d.threshold) {
 		return Never
 	}

@@ -144,20 +144,25 @@ func TestRetryAfterAndResetOfANodeAlone(t *testing.T) {
 	}
 }
 
-// More units than 2^53 − 1 count as that many, so that they pass when that many do.
+// More units than 2^53 − 1 count as that many, after which others pass as they would.
 func TestRetryAfterOfSaturatedUnits(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	n := w.node(func(c *Config) { c.GlobalThreshold = 1<<53 + 1<<52 }, WithClock(still{w.clock}))
-	n.Check("k", math.MaxUint64)
-	d := n.Check("k", math.MaxUint64)
-	wait := d.RetryAfter()
-	if d.Allowed() || wait == Never {
-		t.Fatalf("%v at level %v of %d, retry after %v; want limited, for a while", d.Verdict(), d.Level(), d.Threshold(), wait)
-	}
-	w.clock.Advance(wait)
-	if d := n.Check("k", math.MaxUint64); !d.Allowed() {
-		t.Errorf("limited at level %v, %v later", d.Level(), wait)
+	for _, units := range []uint64{store.MaxUnits, 1 << 53, 1 << 60, math.MaxUint64} {
+		w := newWorld(t)
+		n := w.node(func(c *Config) { c.GlobalThreshold = store.MaxUnits }, WithClock(still{w.clock}))
+		n.Check("k", units) // a first contact
+		if d := n.Check("k", units); d.Allowed() || d.RetryAfter() != Never {
+			t.Errorf("%d units: %v, retry after %v; want never", units, d.Verdict(), d.RetryAfter())
+		}
+		d := n.Check("k", store.MaxUnits/2)
+		wait := d.RetryAfter()
+		if d.Allowed() || wait <= 0 || wait == Never {
+			t.Fatalf("%v at level %v of %d, retry after %v; want limited, for a while", d.Verdict(), d.Level(), d.Threshold(), wait)
+		}
+		w.clock.Advance(wait)
+		if d := n.Check("k", store.MaxUnits/2); !d.Allowed() {
+			t.Errorf("limited at level %v, %v later", d.Level(), wait)
+		}
 	}
 }
 

@@ -203,24 +203,23 @@ func (e *entry) countsLocked(m *level.Leaky) {
 // recordLocked counts units in an epoch, for the fleet too if open, as they are until
 // Close. Units of an epoch that the entry does not hold are stale at once.
 func (e *entry) recordLocked(epoch int64, units uint64, open bool) {
-	if open {
-		e.units += units
-	}
 	slot := e.slotLocked(epoch)
 	switch {
 	case slot != nil:
-		if discarded := slot.record(units, open); discarded > 0 {
-			e.ledger().drop(e, epoch, discarded, dropOverflow)
+		discarded := slot.record(units, open)
+		if open {
+			e.units += units - discarded
 		}
+		e.ledger().discard(e, epoch, discarded, dropOverflow)
 	case open:
-		e.ledger().drop(e, epoch, units, dropStale)
+		e.ledger().discard(e, epoch, units, dropStale)
 	}
 }
 
 // record adds units to a slot, as pending and, if open, as unsent, and returns those
 // that saturation discards.
 func (s *slot) record(units uint64, open bool) (discarded uint64) {
-	s.pending = min(s.pending+min(units, store.MaxUnits), store.MaxUnits)
+	s.pending = min(s.pending+units, store.MaxUnits)
 	if !open {
 		return 0
 	}

@@ -3,7 +3,10 @@ package ratelimit
 // This file accounts for units: each one counted is unsent, in flight, delivered,
 // or dropped for a named cause (docs/design.md, conservation).
 
-import "sync/atomic"
+import (
+	"math"
+	"sync/atomic"
+)
 
 // A dropCause says why units were given up.
 type dropCause uint8
@@ -20,8 +23,9 @@ const (
 // A ledger holds what became of the units that the entries counted. It is safe for
 // concurrent use.
 type ledger struct {
-	delivered atomic.Uint64
-	dropped   [dropCauses]atomic.Uint64
+	delivered total
+	dropped   [dropCauses]total
+	discarded total // of dropped, those that no entry counted
 
 	// settled, if not nil, is told of every change: cause is dropCauses for
 	// delivered units. Tests set it before the first check. It is called under
@@ -29,8 +33,25 @@ type ledger struct {
 	settled func(key string, epoch int64, units uint64, cause dropCause)
 }
 
+// A total is a sum of units that stops at 2^64 − 1 rather than wrap.
+type total struct{ units atomic.Uint64 }
+
+func (t *total) add(units uint64) {
+	for {
+		sum := t.units.Load()
+		if t.units.CompareAndSwap(sum, plus(sum, units)) {
+			return
+		}
+	}
+}
+
+func (t *total) load() uint64 { return t.units.Load() }
+
+// plus is a + b, or 2^64 − 1 if that is more.
+func plus(a, b uint64) uint64 { return a + min(b, math.MaxUint64-a) }
+
 func (g *ledger) deliver(e *entry, epoch int64, units uint64) {
-	g.delivered.Add(units)
+	g.delivered.add(units)
 	g.tell(e, epoch, units, dropCauses)
 }
 
@@ -38,8 +59,14 @@ func (g *ledger) drop(e *entry, epoch int64, units uint64, cause dropCause) {
 	if units == 0 {
 		return
 	}
-	g.dropped[cause].Add(units)
+	g.dropped[cause].add(units)
 	g.tell(e, epoch, units, cause)
+}
+
+// discard drops units that were counted in no entry.
+func (g *ledger) discard(e *entry, epoch int64, units uint64, cause dropCause) {
+	g.discarded.add(units)
+	g.drop(e, epoch, units, cause)
 }
 
 func (g *ledger) tell(e *entry, epoch int64, units uint64, cause dropCause) {
@@ -50,9 +77,9 @@ func (g *ledger) tell(e *entry, epoch int64, units uint64, cause dropCause) {
 
 // settledUnits returns all units that are neither unsent nor in flight.
 func (g *ledger) settledUnits() uint64 {
-	n := g.delivered.Load()
+	n := g.delivered.load()
 	for i := range g.dropped {
-		n += g.dropped[i].Load()
+		n = plus(n, g.dropped[i].load())
 	}
 	return n
 }

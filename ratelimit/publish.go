@@ -45,11 +45,12 @@ func (l *Limiter) publish(r reading) {
 	for i, counter := range [evictCauses]*metrics.Counter{m.evictionSize, m.evictionExpired, m.evictionExplicit} {
 		counter.Set(c.evicted[i])
 	}
-	m.undeliveredUnits.Set(float64(c.units - settled))
+	counted := plus(c.units, l.ledger.discarded.load())
+	m.undeliveredUnits.Set(float64(counted - min(counted, settled)))
 	for i, counter := range [dropCauses]*metrics.Counter{
 		m.droppedStale, m.droppedPoisoned, m.droppedOverflow, m.droppedClosed, m.droppedUnknown,
 	} {
-		counter.Set(l.ledger.dropped[i].Load())
+		counter.Set(l.ledger.dropped[i].load())
 	}
 	m.windowSeconds.Set(l.cfg.WindowInterval.Seconds())
 	m.overridesLoaded.Set(float64(len(l.thresholds.current.Load().exact)))

@@ -9,7 +9,8 @@ import "time"
 type Stats struct {
 	Allowed, Limited uint64 // decisions; in a dry run what enforcement would have said
 
-	// Counted = Delivered + Undelivered + all of Dropped, in units.
+	// Counted = Delivered + Undelivered + all of Dropped, in units. Each stops at
+	// 2^64 − 1.
 	Counted     uint64  // recorded for the fleet
 	Delivered   uint64  // acknowledged by a store
 	Undelivered uint64  // unsent or in flight
@@ -33,7 +34,9 @@ type Dropped struct {
 }
 
 // Total returns the sum over all causes.
-func (d Dropped) Total() uint64 { return d.Stale + d.Poisoned + d.Overflow + d.Closed + d.Unknown }
+func (d Dropped) Total() uint64 {
+	return plus(plus(plus(d.Stale, d.Poisoned), plus(d.Overflow, d.Closed)), d.Unknown)
+}
 
 // PartitionStats is how one partition fares.
 type PartitionStats struct {
@@ -55,13 +58,13 @@ type PartitionStats struct {
 func (l *Limiter) Stats() Stats {
 	d := &l.ledger.dropped
 	s := Stats{Dropped: Dropped{
-		Stale: d[dropStale].Load(), Poisoned: d[dropPoisoned].Load(), Overflow: d[dropOverflow].Load(),
-		Closed: d[dropClosed].Load(), Unknown: d[dropUnknown].Load(),
+		Stale: d[dropStale].load(), Poisoned: d[dropPoisoned].load(), Overflow: d[dropOverflow].load(),
+		Closed: d[dropClosed].load(), Unknown: d[dropUnknown].load(),
 	}}
-	s.Delivered = l.ledger.delivered.Load()
+	s.Delivered = l.ledger.delivered.load()
 	c := l.table.counts() // after what became of the units, so that the rest is never negative
-	s.Allowed, s.Limited, s.Counted = c.allowed, c.limited, c.units
-	s.Undelivered = s.Counted - s.Delivered - s.Dropped.Total()
+	s.Allowed, s.Limited, s.Counted = c.allowed, c.limited, plus(c.units, l.ledger.discarded.load())
+	s.Undelivered = s.Counted - min(s.Counted, plus(s.Delivered, s.Dropped.Total()))
 	s.Entities = int(l.table.live.Load())
 	for i := range s.Tiers {
 		s.Tiers[i] = int(l.metrics.syncTier[i].Get())
