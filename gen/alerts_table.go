@@ -32,10 +32,16 @@ var alertsTable = alerts{
 			Description: "Limiter {{ $labels.scope }}: the fleet's totals lack these units, so more than the threshold was or will be admitted. Of unknown ones some may be in Redis.",
 		},
 		{
+			Name: "LimiterCountsLost", Severity: "warning",
+			Expr:        "increase(<forgotten_batches_total>[10m]) > 0",
+			Summary:     "Partition {{ $labels.partition }} of limiter {{ $labels.scope }} lost counts that it had acknowledged.",
+			Description: "{{ $labels.instance }} found it without them: its data was flushed or rolled back, a replica took over that was behind, or the limiter's keys were evicted. The fleet admits up to a threshold again.",
+		},
+		{
 			Name: "LimiterCountersPoisoned", Severity: "warning",
 			Expr:        `increase(<dropped_units_total{cause="poisoned"}>[10m]) > 0`,
 			Summary:     "Counters of limiter {{ $labels.scope }} in Redis do not hold counts.",
-			Description: "Something else writes to the limiter's keys, or a counter passed 2^53 − 1. The entities concerned are limited by each node on its own ({{ $labels.instance }} dropped {{ $value | humanize }} units) until their keys expire.",
+			Description: "Something else writes to the limiter's keys. The entities concerned are limited by each node on its own ({{ $labels.instance }} dropped {{ $value | humanize }} units) until their keys expire.",
 		},
 		{
 			Name: "LimiterTickOverloaded", For: "5m", Severity: "warning",

@@ -105,6 +105,14 @@ var dashboardTable = dashboard{
 				Queries: quantiles("tick_ms", "scope"),
 			},
 			{
+				Title: "Counts that Redis lost", Unit: "short",
+				Doc: "Batches that met a Redis without what it had acknowledged before (flushed, rolled back, failed over), and counters that held less than a node had delivered (evicted), in the last five minutes.",
+				Queries: []query{
+					{"sum by (scope, partition) (increase(<forgotten_batches_total>[5m]))", "batches {{scope}} {{partition}}"},
+					{"sum by (scope) (increase(<lost_totals_total>[5m]))", "counters {{scope}}"},
+				},
+			},
+			{
 				Title: "Clock skew", Unit: "ms",
 				Doc:     "The largest difference between a node's clock and that of the Redis, either way.",
 				Queries: []query{{"max by (scope, partition) (abs(<clock_skew_ms>))", "{{scope}} {{partition}}"}},
@@ -133,6 +141,11 @@ var dashboardTable = dashboard{
 				Title: "Replies with another window", Unit: "ops",
 				Doc:     "Replies per second saying that another window is in use under the same key prefix: the budget is split.",
 				Queries: []query{{"sum by (scope, instance) (rate(<window_mismatch_total>[$__rate_interval]))", "{{scope}} {{instance}}"}},
+			},
+			{
+				Title: "Overlapping prefixes", Unit: "short",
+				Doc:     "Shorter key prefixes in use that a limiter's own extends: keys of theirs may share its counters. Must be 0.",
+				Queries: []query{{"max by (scope, partition) (<overlapping_prefixes>)", "{{scope}} {{partition}}"}},
 			},
 			{
 				Title: "Entities in the local table", Unit: "short",

@@ -125,6 +125,20 @@ var metricsTable = metricTable{
 			Help: "Replies saying that the fleet works with another window under the same key prefix: the budget is split until they agree.",
 		},
 		{
+			Name: "overlapping_prefixes", Field: "overlappingPrefixes", Kind: "gauge", Form: partition, Unit: "prefixes",
+			Labels: []label{perPartition},
+			Help:   "Shorter key prefixes in use, of limiters whose keys may share counters with this one's; those that an access list or a cluster hides are not seen.",
+		},
+		{
+			Name: "forgotten_batches_total", Field: "forgottenBatches", Kind: "counter", Form: partition, Unit: "batches",
+			Labels: []label{perPartition},
+			Help:   "Batches that met a Redis without what it had acknowledged before: its data was lost or rolled back, or the limiter's sequence key evicted.",
+		},
+		{
+			Name: "lost_totals_total", Field: "lostTotals", Kind: "counter", Form: single, Unit: "counters",
+			Help: "Totals that were below what this node had delivered to their counter: Redis evicted or lost it.",
+		},
+		{
 			Name: "overrides_loaded", Field: "overridesLoaded", Kind: "gauge", Form: single, Unit: "entity keys",
 			Help: "Overrides in force.",
 		},

@@ -48,7 +48,8 @@ func (e *CloseError) Error() string {
 // times in a row, and returns at the latest when ctx ends; what is left then is
 // reported by a [*CloseError]. A reply that comes later still is ignored.
 //
-// The goroutines end within the connect and reply timeouts, then the connections
+// The goroutines end within the connect timeout and a tick, a second or the reply
+// timeout, whichever is longest, then the connections
 // that New made are closed and the metrics unregistered; Close waits for that
 // too, within ctx. Close may be called again, and at once: every call waits for
 // the first one's result, or for its own ctx, whose error it then returns.

@@ -47,7 +47,7 @@
 // Checks go on, on what the fleet's count still weighs and on this process's own
 // count; two windows later only the latter is left. What was counted waits and is
 // delivered when Redis is back, as long as a window that can see it lasts. A batch
-// whose fate is unknown is sent again unchanged, and counted once. One log line
+// whose fate is unknown is sent again under its number, and counted once. One log line
 // says that a partition is down, one that it is up again; of a link that comes and
 // goes the log hears once a minute.
 //

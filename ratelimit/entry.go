@@ -95,6 +95,10 @@ type entry struct {
 	hash      uint64     // immutable; of key
 	partition *partition // immutable
 
+	// What slots' totals contain of this node's own units at least; it stops at 2^32 − 1,
+	// which is as good a bound for telling that counts are gone. Guarded by mu.
+	delivered [2]uint32
+
 	prev, next *entry // guarded by the shard's lock; in the list that place names
 
 	queuePrev, queueNext *entry // guarded by the queue's lock
@@ -154,9 +158,10 @@ func (e *entry) shiftLocked(epoch int64) (stale [2]uint64) {
 	case 1:
 		stale[0] = e.slots[0].unsent
 		e.slots[0], e.slots[1] = e.slots[1], slot{}
+		e.delivered[0], e.delivered[1] = e.delivered[1], 0
 	default:
 		stale[0], stale[1] = e.slots[0].unsent, e.slots[1].unsent
-		e.slots = [2]slot{}
+		e.slots, e.delivered = [2]slot{}, [2]uint32{}
 		e.estimate, e.share = 0, 0
 		e.read = e.read && epoch > e.epoch
 	}
@@ -175,6 +180,31 @@ func (e *entry) slotLocked(epoch int64) *slot {
 	default:
 		return nil
 	}
+}
+
+// deliveredLocked notes units that the store acknowledged for one of the slots.
+func (e *entry) deliveredLocked(s *slot, units uint64) {
+	d := e.deliveredOf(s)
+	*d += uint32(min(units, math.MaxUint32-uint64(*d)))
+}
+
+// missesLocked reports whether a total that the store answers for one of the slots is
+// below what this node delivered: the counter was lost. It says so once for each loss.
+func (e *entry) missesLocked(s *slot, total int64) bool {
+	d := e.deliveredOf(s)
+	if total >= int64(*d) {
+		return false
+	}
+	*d = uint32(total)
+	return true
+}
+
+// deliveredOf is what was delivered of one of the slots.
+func (e *entry) deliveredOf(s *slot) *uint32 {
+	if s == &e.slots[0] {
+		return &e.delivered[0]
+	}
+	return &e.delivered[1]
 }
 
 // modelLocked makes m the entry's model as of a reading to whose epoch it has been

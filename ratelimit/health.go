@@ -32,6 +32,8 @@ type health struct {
 	writes, reads              uint64 // counters, in acknowledged batches
 	poisoned, refused          uint64 // writes
 	unexpiring                 uint64 // writes
+	forgotten                  uint64 // batches that met a store without what it had acknowledged
+	lost                       uint64 // totals below what this node delivered
 	transitions                [level.Tiers][level.Tiers]uint64
 	mismatches                 uint64 // replies that showed another window
 	deferred                   int    // entities that the last tick left for the next
@@ -46,7 +48,7 @@ type health struct {
 	otherWindow int64 // ms; the fleet's window if it is not ours, else 0
 	backoff     time.Duration
 	notBefore   int64 // mono; when to connect again
-	noticed     [3]notice
+	noticed     [5]notice
 }
 
 // A notice is a log line that is repeated now and then while its cause lasts.
@@ -101,6 +103,9 @@ func (p *partition) observeLocked(err error, sent, now reading) {
 		p.sayLocked(slog.LevelInfo, "ratelimit: partition is up again",
 			slog.Duration("after", time.Duration(level.Elapsed(now.mono, h.downSince))))
 	}
+	if h.tried && !h.up {
+		p.neighbors.due = len(p.neighbors.prefixes) > 0
+	}
 	h.up, h.tried = true, true
 	h.replies++
 	h.backoff, h.notBefore = 0, 0
@@ -140,23 +145,26 @@ func (p *partition) compareWindowLocked() {
 		slog.Duration("other_window", time.Duration(theirs)*time.Millisecond))
 }
 
-// noticeLocked logs counters that cannot be written, at most once in
-// noticeInterval each kind, with how many there were. It requires p.mu.
+// noticeLocked logs counters that cannot be written, and counts that are gone, at most
+// once in noticeInterval each kind, with how many there were. It requires p.mu.
 func (p *partition) noticeLocked(now reading) {
 	h := &p.health
 	for i, n := range [...]struct {
 		count uint64
+		what  string
 		text  string
 	}{
-		{h.poisoned, "ratelimit: counters hold no valid count; their units are dropped"},
-		{h.refused, "ratelimit: the store refuses single counters; their units wait"},
-		{h.unexpiring, "ratelimit: the store refuses to let new counters expire"},
+		{h.poisoned, "writes", "ratelimit: counters hold no valid count; their units are dropped"},
+		{h.refused, "writes", "ratelimit: the store refuses single counters; their units wait"},
+		{h.unexpiring, "writes", "ratelimit: the store refuses to let new counters expire"},
+		{h.forgotten, "batches", "ratelimit: the store forgot batches that it had acknowledged; counts are gone"},
+		{h.lost, "counters", "ratelimit: the store holds less than this node delivered; counts are gone"},
 	} {
 		last := &h.noticed[i]
 		if n.count == last.count || last.count > 0 && level.Elapsed(now.mono, last.at) < int64(noticeInterval) {
 			continue
 		}
-		p.sayLocked(slog.LevelWarn, n.text, slog.Uint64("writes", n.count-last.count))
+		p.sayLocked(slog.LevelWarn, n.text, slog.Uint64(n.what, n.count-last.count))
 		*last = notice{count: n.count, at: now.mono}
 	}
 }

@@ -22,8 +22,12 @@ func (m *machine) invariants(rt *rapid.T) {
 		for _, v := range append(n.batches(), n.structure()...) {
 			found = append(found, fmt.Sprintf("node %d: %s", i, v))
 		}
-		if s := n.Stats(); s.Undelivered > s.Counted {
+		s := n.Stats()
+		if s.Undelivered > s.Counted {
 			found = append(found, fmt.Sprintf("node %d: %+v", i, s))
+		}
+		if tampered := m.flushed || m.misled || len(m.ruined) > 0; !tampered && (s.LostTotals > 0 || s.Partitions[0].Forgotten > 0) {
+			found = append(found, fmt.Sprintf("node %d says that a store lost counts that did not: %+v", i, s))
 		}
 	}
 	lost := func(c counter) bool { return m.flushed || m.ruined[c] || m.lastEpoch >= c.epoch+2 }
@@ -49,7 +53,7 @@ func (n *member) batches() (found []string) {
 			bad("batch %d names %d counters, the bound is %d entities", b.Number, len(seen), n.cfg.MaxKeysPerScript)
 		}
 		for i, w := range b.Writes {
-			if w.Delta == 0 || b.Lifetime(i) < 2*n.cfg.WindowInterval {
+			if w.Delta <= 0 || b.Lifetime(i) < 2*n.cfg.WindowInterval {
 				bad("batch %d writes %+v for %v", b.Number, w, b.Lifetime(i))
 			}
 		}
@@ -57,6 +61,10 @@ func (n *member) batches() (found []string) {
 		first, again := n.sent[id]
 		n.sent[id] = b
 		first.Retry = first.Retry || b.Retry // it may be set, and stays so
+		first.Patience = b.Patience
+		if b.Acked >= b.Number {
+			bad("batch %d says that %d was acknowledged", b.Number, b.Acked)
+		}
 		if again && !cmp.Equal(first, b) {
 			bad("batch %d changed:\n%s", b.Number, cmp.Diff(first, b))
 		}

@@ -130,18 +130,17 @@ func TestFailingCountersAreSaidEveryTenMinutes(t *testing.T) {
 				switch c.status {
 				case store.Poisoned:
 					w.mem.Set(write.Key, "x")
-				case store.Unexpiring:
-					w.mem.Delete(write.Key)
-					fallthrough
 				default:
 					w.mem.Fail(write.Key, c.status)
 				}
 			}
 			return nil
 		}, nil)
+		checked := 0
 		run := func(ticks int) {
 			for range ticks {
-				n.check("a", 1)
+				n.check(fmt.Sprint("a", checked), 1) // a new counter
+				checked++
 				w.clock.Advance(10 * time.Second)
 			}
 		}

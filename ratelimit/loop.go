@@ -45,8 +45,8 @@ func (l *Limiter) drive(d driver) {
 	}
 }
 
-// loop ticks once per interval until Close, at a random phase, so that the nodes
-// of a fleet do not meet at Redis. A tick that takes longer skips those it covers.
+// loop ticks once per interval until Close, first at a random phase of it, so that the
+// nodes of a fleet do not meet at Redis. A tick that takes longer skips those it covers.
 func (p *partition) loop() {
 	tick := p.l.cfg.TickInterval
 	step := tick
@@ -58,6 +58,7 @@ func (p *partition) loop() {
 	}
 	ticker := time.NewTicker(step)
 	defer ticker.Stop()
+	p.tickIfFree(rankIdle)
 	var since time.Duration
 	for {
 		select {

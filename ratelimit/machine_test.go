@@ -54,6 +54,7 @@ type machine struct {
 	nodes []*member
 
 	flushed   bool             // counters were lost, or may have expired early: the clock stepped back
+	misled    bool             // a sequence key was lost or spoilt
 	ruined    map[counter]bool // counters whose content a test replaced
 	lastEpoch int64            // the latest that any node saw
 }
@@ -284,6 +285,7 @@ func (m *machine) sequence(rt *rapid.T) {
 	n := m.someone(rt)
 	p := n.partitions[0]
 	doubt := p.carrying && p.batch.Retry
+	m.misled = true
 	switch sequence := p.sequence; rapid.IntRange(0, 2).Draw(rt, "how") {
 	case 0:
 		if !doubt || p.batch.Number > 1 {

@@ -100,6 +100,17 @@ type limiterMetrics struct {
 	// with another window under the same key prefix: the budget is split
 	// until they agree.
 	windowMismatch *metrics.Counter
+	// overlapping_prefixes (prefixes). Shorter key prefixes in use, of
+	// limiters whose keys may share counters with this one's; those that an
+	// access list or a cluster hides are not seen.
+	overlappingPrefixes []*metrics.Gauge // by partition
+	// forgotten_batches_total (batches). Batches that met a Redis without
+	// what it had acknowledged before: its data was lost or rolled back, or
+	// the limiter's sequence key evicted.
+	forgottenBatches []*metrics.Counter // by partition
+	// lost_totals_total (counters). Totals that were below what this node had
+	// delivered to their counter: Redis evicted or lost it.
+	lostTotals *metrics.Counter
 	// overrides_loaded (entity keys). Overrides in force.
 	overridesLoaded *metrics.Gauge
 }
@@ -163,6 +174,7 @@ func newMetrics(set *metrics.Set, scope string, partitions []string) (m *limiter
 	m.syncStalenessMS = m.histogram("global_rate_limiter_sync_staleness_ms", "", syncStalenessMSBuckets)
 	m.windowSeconds = m.gauge("global_rate_limiter_window_seconds", "")
 	m.windowMismatch = m.counter("global_rate_limiter_window_mismatch_total", "")
+	m.lostTotals = m.counter("global_rate_limiter_lost_totals_total", "")
 	m.overridesLoaded = m.gauge("global_rate_limiter_overrides_loaded", "")
 	for _, label := range byPartition {
 		m.pipelineMS = append(m.pipelineMS, m.histogram("global_rate_limiter_pipeline_ms", label, pipelineMSBuckets))
@@ -171,6 +183,8 @@ func newMetrics(set *metrics.Set, scope string, partitions []string) (m *limiter
 		m.batchRetries = append(m.batchRetries, m.counter("global_rate_limiter_batch_retries_total", label))
 		m.partitionUp = append(m.partitionUp, m.gauge("global_rate_limiter_partition_up", label))
 		m.clockSkewMS = append(m.clockSkewMS, m.gauge("global_rate_limiter_clock_skew_ms", label))
+		m.overlappingPrefixes = append(m.overlappingPrefixes, m.gauge("global_rate_limiter_overlapping_prefixes", label))
+		m.forgottenBatches = append(m.forgottenBatches, m.counter("global_rate_limiter_forgotten_batches_total", label))
 	}
 	m.failures.init(byPartition)
 	return m, nil

@@ -43,7 +43,8 @@ func TestMetricsExistFromTheStart(t *testing.T) {
 		g + "tick_ms" + s + "}", g + "estimate_drift" + s + "}", g + "sync_staleness_ms" + s + "}",
 		g + "pipeline_size" + s + `,op="write"}`, g + "pipeline_size" + s + `,op="read"}`,
 		g + "dry_run_limited_total" + s + "}", g + "cache_size" + s + "}", g + "pending_sync_size" + s + "}", g + "deferred_size" + s + "}",
-		g + "undelivered_units" + s + "}", g + "window_seconds" + s + "}", g + "window_mismatch_total" + s + "}", g + "overrides_loaded" + s + "}",
+		g + "undelivered_units" + s + "}", g + "window_seconds" + s + "}", g + "window_mismatch_total" + s + "}",
+		g + "lost_totals_total" + s + "}", g + "overrides_loaded" + s + "}",
 	}
 	for name, values := range map[string]string{
 		"eval_counts_total{result}":  "allowed limited",
@@ -66,7 +67,7 @@ func TestMetricsExistFromTheStart(t *testing.T) {
 		}
 	}
 	for _, p := range []string{"p0", "p1"} {
-		for _, name := range []string{"pipeline_ms", "batch_retries_total", "partition_up", "clock_skew_ms"} {
+		for _, name := range []string{"pipeline_ms", "batch_retries_total", "partition_up", "clock_skew_ms", "forgotten_batches_total", "overlapping_prefixes"} {
 			want = append(want, fmt.Sprintf(`%s%s%s,partition="%s"}`, g, name, s, p))
 		}
 		for _, op := range []string{"write", "read"} {
@@ -108,6 +109,9 @@ func TestMetricsFieldsAndTheirSeries(t *testing.T) {
 	m.clockSkewMS[1].Set(-22.5)
 	m.undeliveredUnits.Set(23)
 	m.windowMismatch.Set(24)
+	m.overlappingPrefixes[1].Set(25)
+	m.forgottenBatches[1].Set(26)
+	m.lostTotals.Set(27)
 	m.pipelineSizeRead.Update(500)
 	m.errorTotal(store.StepReply, store.CauseTimeout, 1).Inc()
 	got := exposition(set)
@@ -138,6 +142,10 @@ partition_up{scope="s",partition="p1"} 1
 clock_skew_ms{scope="s",partition="p1"} -22.5
 undelivered_units{scope="s"} 23
 window_mismatch_total{scope="s"} 24
+overlapping_prefixes{scope="s",partition="p1"} 25
+forgotten_batches_total{scope="s",partition="p0"} 0
+forgotten_batches_total{scope="s",partition="p1"} 26
+lost_totals_total{scope="s"} 27
 pipeline_size_bucket{scope="s",op="read",le="100"} 0
 pipeline_size_bucket{scope="s",op="read",le="500"} 1
 pipeline_size_sum{scope="s",op="read"} 500

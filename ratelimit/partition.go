@@ -10,6 +10,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/hanzoai/limiters/internal/level"
 	"github.com/hanzoai/limiters/ratelimit/store"
@@ -29,6 +30,8 @@ type partition struct {
 	queue queue
 	turn  chan struct{} // holds one value while nobody ticks
 
+	neighbors neighbors
+
 	taken   []*entry    // of the holder of turn
 	reply   store.Reply // of the holder of turn
 	retried bool        // of the holder of turn; the batch was sent again at once
@@ -43,6 +46,7 @@ type partition struct {
 	acked    uint64 // guarded by mu; the last number acknowledged under sequence; 0 = none
 	ackedAt  int64  // guarded by mu; mono; when a batch was acknowledged last
 	health   health // guarded by mu
+	pace     pace   // guarded by mu
 	lines    []line // guarded by mu; to be logged once it is free
 }
 
@@ -52,19 +56,21 @@ var (
 )
 
 func newPartition(l *Limiter, index int, p Partition) *partition {
-	prefix := l.cfg.RedisKeyPrefix
+	tag := ""
 	if p.HashTag != "" {
-		prefix = "{" + p.HashTag + "}" + prefix
+		tag = "{" + p.HashTag + "}"
 	}
+	prefix := tag + l.cfg.RedisKeyPrefix
 	n := &partition{
 		index: index, name: p.Name, prefix: prefix, store: p.Store, l: l,
-		turn: make(chan struct{}, 1),
+		turn: make(chan struct{}, 1), pace: paceOf(l.cfg),
 	}
 	n.turn <- struct{}{}
 	n.batch.WindowKey = windowKey(prefix)
 	n.batch.Window = l.cfg.WindowInterval
 	n.batch.SequenceTTL = sequenceTTL(l.cfg)
 	n.batch.TTL, n.batch.Spread = expiry(l.cfg)
+	n.neighbors = neighborsOf(tag, l.cfg.RedisKeyPrefix, &n.batch.Batch)
 	n.drawIdentityLocked()
 	return n
 }
@@ -78,7 +84,7 @@ func (p *partition) drawIdentityLocked() {
 
 // tick syncs what waits, entities of the lowest rank or above: the batch without
 // an answer first, then up to the partition's share of Config.MaxSyncKeysPerTick,
-// in scripts of at most Config.MaxKeysPerScript. What is queued meanwhile is left
+// in scripts of at most Config.MaxKeysPerScript, less where replies are late. What is queued meanwhile is left
 // to the next tick. It ends at the first batch that stays without an answer, whose
 // error it returns. It requires the turn.
 func (p *partition) tick(ctx context.Context, lowest rank) error {
@@ -91,8 +97,9 @@ func (p *partition) tick(ctx context.Context, lowest rank) error {
 	quota, left := p.queue.quota(p.l.keysPerTick, lowest)
 	p.noteDeferred(lowest, left)
 	for {
-		p.taken = p.queue.pop(p.taken[:0], p.l.cfg.MaxKeysPerScript, &quota)
+		p.taken = p.queue.pop(p.taken[:0], p.batchSize(), &quota)
 		if len(p.taken) == 0 {
+			p.lookAround(ctx)
 			return nil
 		}
 		encoded := p.encode()
@@ -115,6 +122,13 @@ func (p *partition) noteDeferred(lowest rank, left int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.health.deferred = left
+}
+
+// batchSize is how many entities the next batch may take.
+func (p *partition) batchSize() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.pace.entities
 }
 
 func (p *partition) isCarrying() bool {
@@ -232,9 +246,11 @@ func (p *partition) begin(r reading) bool {
 	}
 	if p.batch.unreadable(r.epoch) {
 		p.abandonLocked(dropStale, &r)
+		p.pace.gaveUp()
 		return false
 	}
 	p.trying = true
+	p.batch.Patience = p.pace.patience
 	p.health.attempts++
 	if p.batch.Retry {
 		p.health.retries++
@@ -266,10 +282,15 @@ func (p *partition) concludeLocked(err error, sent, now reading) (again bool) {
 		failure := asStoreError(err)
 		if failure.Fate == store.Unknown {
 			p.batch.Retry = true
+			p.pace.missed(failure.Cause == store.CauseTimeout || errors.Is(err, context.DeadlineExceeded))
 			again = failure.Cause == store.CauseClosed && !p.retried
 			p.retried = p.retried || again
 		}
 		return again
+	}
+	p.pace.answered(len(p.batch.items), time.Duration(level.Elapsed(now.mono, sent.mono)))
+	if p.reply.Forgotten {
+		p.health.forgotten++
 	}
 	switch p.reply.Outcome {
 	case store.Applied, store.Duplicate:

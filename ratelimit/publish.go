@@ -55,7 +55,7 @@ func (l *Limiter) publish(r reading) {
 	m.windowSeconds.Set(l.cfg.WindowInterval.Seconds())
 	m.overridesLoaded.Set(float64(len(l.thresholds.current.Load().exact)))
 
-	var queued, entered, deferred, mismatches uint64
+	var queued, entered, deferred, mismatches, lost uint64
 	var transitions [level.Tiers][level.Tiers]uint64
 	for _, p := range l.partitions {
 		queued += uint64(p.queue.len())
@@ -63,6 +63,8 @@ func (l *Limiter) publish(r reading) {
 		h := p.snapshot()
 		deferred += uint64(h.deferred)
 		mismatches += h.mismatches
+		lost += h.lost
+		m.forgottenBatches[p.index].Set(h.forgotten)
 		for from := range h.transitions {
 			for to, n := range h.transitions[from] {
 				transitions[from][to] += n
@@ -82,6 +84,7 @@ func (l *Limiter) publish(r reading) {
 	m.pendingSyncSize.Set(float64(queued))
 	m.deferredSize.Set(float64(deferred))
 	m.windowMismatch.Set(mismatches)
+	m.lostTotals.Set(lost)
 	for from := range transitions {
 		for to, n := range transitions[from] {
 			if counter := m.tierTransitions[from][to]; counter != nil {

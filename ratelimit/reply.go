@@ -52,6 +52,9 @@ func (p *partition) settleItemLocked(it *item, sent, now reading) {
 			total = p.reply.Reads[it.at[i]]
 		}
 		if slot != nil && total >= 0 {
+			if e.missesLocked(slot, total) {
+				p.health.lost++
+			}
 			growth += total - int64(slot.total)
 			slot.total = uint64(total)
 		}
@@ -86,6 +89,7 @@ func (p *partition) settleUnitsLocked(e *entry, slot *slot, epoch int64, units u
 		p.l.ledger.deliver(e, epoch, units)
 		if slot != nil {
 			slot.acknowledge(units)
+			e.deliveredLocked(slot, units)
 		}
 		if status == store.Unexpiring {
 			p.health.unexpiring++

@@ -18,6 +18,7 @@ type Stats struct {
 
 	Entities   int              // in the local table
 	Tiers      [4]int           // entities by [Tier], counted at the last scan
+	LostTotals uint64           // totals that were below what this node had delivered: the store lost counts
 	Overrides  int              // in force
 	Queued     int              // entities that wait for a sync
 	Deferred   int              // those of them that the last tick had to leave
@@ -48,6 +49,7 @@ type PartitionStats struct {
 	Scripts    uint64        // batches answered
 	RoundTrips uint64        // attempts, answered or not
 	Retries    uint64        // attempts at a batch that an earlier one may have applied
+	Forgotten  uint64        // batches that met a store without what it had acknowledged before
 	Writes     uint64        // counters written by answered batches
 	Reads      uint64        // counters read by answered batches
 	ClockSkew  time.Duration // how far the store's clock is ahead of this node's, at the last answer
@@ -75,13 +77,14 @@ func (l *Limiter) Stats() Stats {
 		ps := PartitionStats{
 			Name: p.name, Up: h.up, Queued: p.queue.len(), InFlight: p.inFlight(),
 			Scripts: h.replies, RoundTrips: h.attempts, Retries: h.retries,
-			Writes: h.writes, Reads: h.reads, ClockSkew: h.skew,
+			Forgotten: h.forgotten, Writes: h.writes, Reads: h.reads, ClockSkew: h.skew,
 		}
 		if h.lastSync != 0 {
 			ps.LastSync = time.Unix(0, h.lastSync).UTC()
 		}
 		s.Queued += ps.Queued
 		s.Deferred += h.deferred
+		s.LostTotals += h.lost
 		s.Partitions = append(s.Partitions, ps)
 	}
 	return s

@@ -84,8 +84,8 @@ func TestTheLoopTicksAtARandomPhase(t *testing.T) {
 				time.Sleep(100 * time.Millisecond)
 			}
 			at := b.attempts()
-			if len(at) != 59 && len(at) != 58 || at[0] < time.Second || at[0] >= 2*time.Second {
-				t.Errorf("%d attempts in a minute, the first after %v, want one per second after a phase below a second", len(at), at[0])
+			if len(at) != 60 || at[0] >= time.Second {
+				t.Errorf("%d attempts in a minute, the first after %v, want one per second, the first within one", len(at), at[0])
 			}
 			for i := 1; i < len(at); i++ {
 				if gap := at[i] - at[i-1]; gap != time.Second {

@@ -73,7 +73,7 @@ func TestAnUnansweredBatchIsSentAgainUnchanged(t *testing.T) {
 		if want := i > 1; b.Retry != want { // attempt 0 was refused, 1 is the first in doubt
 			t.Errorf("attempt %d: retry %v, want %v", i, b.Retry, want)
 		}
-		b.Retry = first.Retry
+		b.Retry, b.Patience = first.Retry, first.Patience
 		if diff := cmp.Diff(first, b); diff != "" {
 			t.Fatalf("attempt %d differs from the first (-first +it):\n%s", i, diff)
 		}

@@ -171,6 +171,13 @@ func (m *member) audit(sum *tally, s *scenario) account {
 func (m *member) permitted(s *scenario) {
 	t, d := m.fleet, m.Stats().Dropped
 	t.Helper()
+	if st := m.Stats(); !s.destroys && !s.unknown && !s.poisons {
+		for _, p := range st.Partitions {
+			if p.Forgotten > 0 || st.LostTotals > 0 {
+				t.Errorf("%s says that %s forgot %d batches and %d counters; nothing was", m.name, p.Name, p.Forgotten, st.LostTotals)
+			}
+		}
+	}
 	ended := m.dead || m.closed != nil // what Close reports was compared
 	for _, row := range []struct {
 		cause string

@@ -22,7 +22,7 @@ var dataScenarios = []scenario{
 }
 
 // poisons are what a counter must not hold. With some of them INCRBY works.
-var poisons = []string{"text", "", "-1000000", "9007199254740991", "9007199254740992", "9223372036854775807", "1.5", foreign}
+var poisons = []string{"text", "", "-1000000", "1 2", "-9223372036854775808", "1.5", foreign}
 
 // poisonedCounters makes counters of the busiest keys hold no count, before and
 // while they are in use. All others must not notice.
@@ -61,7 +61,7 @@ func poisonedCounters(f *fleet) {
 			got, err := redis.String(b.admin.Do("GET", counter))
 			switch {
 			case text == foreign && err == nil,
-				(text == "text" || text == "" || text == "1.5" || text == "9223372036854775807") && (err != nil || got != text):
+				(text == "text" || text == "" || text == "1.5" || text == "1 2") && (err != nil || got != text):
 				f.Errorf("%s held %q and holds %q, %v", counter, text, got, err)
 			}
 		}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/hanzoai/limiters/internal/redisstore"
 	"github.com/hanzoai/limiters/ratelimit"
+	"github.com/hanzoai/limiters/ratelimit/store"
 	"github.com/hanzoai/limiters/testing/integration/faultproxy"
 	"github.com/hanzoai/limiters/testing/redistest"
 )
@@ -243,6 +244,7 @@ func (m *member) traffic(rng *rand.Rand) {
 // offer checks units of a key and notes whether they were recorded.
 func (m *member) offer(key string, units uint64) {
 	d := m.Check(key, units)
+	units = min(units, store.MaxUnits) // as which it counts
 	if d.Verdict() == ratelimit.VerdictAllowed || m.fleet.cfg.CountLimited {
 		m.counted[key] += units
 	}
@@ -316,10 +318,22 @@ func (m *member) pause() (resume func()) {
 			w.gate.Unlock()
 		}
 		m.fleet.time.watch(m, true)
-		m.halt.Store(false)
-		seed := m.fleet.rng.Uint64()
-		m.running.Go(func() { m.traffic(rand.New(rand.NewPCG(seed, 0))) })
+		m.resume()
 	}
+}
+
+// resume starts the node's traffic again.
+func (m *member) resume() {
+	m.halt.Store(false)
+	seed := m.fleet.rng.Uint64()
+	m.running.Go(func() { m.traffic(rand.New(rand.NewPCG(seed, 0))) })
+}
+
+// aside does something in place of the node's traffic.
+func (m *member) aside(do func()) {
+	m.stop()
+	do()
+	m.resume()
 }
 
 // present are the nodes that are neither closed nor dead.

@@ -16,9 +16,9 @@ var processScenarios = []scenario{
 	{name: "sigstop-beyond-timeout", run: stopped(brief)},
 	{name: "sigstop-beyond-windows", run: stopped(9 * window / 4), stale: true, unknown: true},
 	{name: "sigkill-durable", args: durable, run: killed},
-	{name: "sigkill-forgetful", run: killed, unknown: true, destroys: true},
+	{name: "sigkill-forgetful", run: told(killed), unknown: true, destroys: true},
 	{name: "script-flush", run: scriptFlush},
-	{name: "flushall", run: flushAll, unknown: true, destroys: true},
+	{name: "flushall", run: told(flushAll), unknown: true, destroys: true},
 	{name: "loading", run: loading, args: []string{
 		"--enable-debug-command", "local", "--key-load-delay", "0", "--loading-process-events-interval-bytes", "1024",
 	}},

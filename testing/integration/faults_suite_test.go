@@ -53,7 +53,7 @@ type scenario struct {
 func scenarios() []scenario {
 	return slices.Concat(
 		soakScenarios, partitionScenarios, nodeScenarios, processScenarios, failoverScenarios, refusalScenarios,
-		dataScenarios, connectionScenarios,
+		dataScenarios, wireScenarios, connectionScenarios,
 	)
 }
 

@@ -37,6 +37,7 @@ type witness struct {
 	orphans  int               // guarded by mu
 	failures map[string]int    // guarded by mu; attempts by cause
 	again    int               // guarded by mu; answers that say applied before
+	resent   int               // guarded by mu; of them, those to first attempts
 	timing   bool              // guarded by mu
 	took     []time.Duration   // guarded by mu; answered attempts' while timing
 }
@@ -134,6 +135,9 @@ func (w *witness) end(b *store.Batch, r *store.Reply, err error, losses int) {
 	case r.Outcome == store.Applied, r.Outcome == store.Duplicate:
 		if r.Outcome == store.Duplicate {
 			w.again++
+			if !b.Retry {
+				w.resent++
+			}
 		}
 		for i, result := range r.Writes {
 			units := uint64(b.Writes[i].Delta)

@@ -35,6 +35,7 @@ const (
 	holdRequest
 	answer
 	answerAfter
+	twice
 	hang
 )
 
@@ -44,6 +45,7 @@ var (
 	CutBefore = Action{do: cutBefore} // the connection is reset; the server sees nothing
 	CutInside = Action{do: cutInside} // the server gets half of the request, then the connection ends
 	CutAfter  = Action{do: cutAfter}  // the server answers; the client's connection is reset instead
+	Twice     = Action{do: twice}     // the server gets it twice; the client hears the second reply alone
 	CutReply  = Action{do: cutReply}  // the client gets half of the reply, then a reset
 	Hang      = Action{do: hang}      // the server sees nothing, and the client hears nothing
 )

@@ -273,6 +273,9 @@ func (s *session) handle(raw []byte, a Action) bool {
 		}
 	}
 	reply, ok := s.ask(raw)
+	if ok && a.do == twice {
+		reply, ok = s.ask(raw)
+	}
 	if !ok {
 		return false
 	}
