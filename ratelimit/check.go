@@ -128,7 +128,7 @@ func (l *Limiter) epochOf(t time.Time, r *reading) int64 {
 
 // decide answers q about key into d, which is zero. It counts what it allows and queues
 // the entity if there is something to say or to ask. For an entity in the table it takes
-// that one's lock, and inside it now and then the told list's or the queue's.
+// that one's lock, and inside it now and then the told set's or the queue's.
 func (l *Limiter) decide(d *Decision, key string, q *request, r *reading) {
 	overrides := l.thresholds.current.Load()
 	if !q.resolved && l.thresholds.resolver != nil {

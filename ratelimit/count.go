@@ -16,11 +16,12 @@ type shardCounts struct {
 	evicted          [evictCauses]uint64
 }
 
-// A toldList links a shard's entries with something to collect, by toldPrev and
-// toldNext. The zero value is empty.
-type toldList struct {
-	mu    sync.Mutex
-	front *entry // guarded by mu
+// A toldSet holds a shard's entries with something to collect, each at its toldAt. The
+// zero value is empty.
+type toldSet struct {
+	mu      sync.Mutex
+	entries []*entry // guarded by mu
+	spare   []*entry // guarded by the shard's lock; empty: the room of the set before
 }
 
 // countLocked counts a decision about the entry, which is one of the shard's. Of the
@@ -36,32 +37,30 @@ func (e *entry) countLocked(s *shard, v Verdict) {
 	}
 }
 
-// tellLocked puts the entry on the list of those with something to collect.
+// tellLocked puts the entry into the set of those with something to collect.
 func (e *entry) tellLocked(s *shard) {
 	e.told = true
 	s.told.mu.Lock()
-	defer s.told.mu.Unlock()
-	e.toldNext = s.told.front
-	if e.toldNext != nil {
-		e.toldNext.toldPrev = e
-	}
-	s.told.front = e
+	e.toldAt = uint32(len(s.told.entries))
+	s.told.entries = append(s.told.entries, e)
+	s.told.mu.Unlock()
 }
 
 // collectLocked adds what entries counted to the shard's counts.
 func (s *shard) collectLocked() {
 	s.told.mu.Lock()
-	e := s.told.front
-	s.told.front = nil
+	told := s.told.entries
+	s.told.entries = s.told.spare
 	s.told.mu.Unlock()
-	// An entry is taken off a list under the shard's lock alone, so this one is ours.
-	for e != nil {
-		next := e.toldNext
+	// An entry leaves the set under the shard's lock alone, so these are ours.
+	for _, e := range told {
 		e.mu.Lock()
-		e.toldPrev, e.toldNext = nil, nil
 		s.takeLocked(e)
 		e.mu.Unlock()
-		e = next
+	}
+	clear(told)
+	if s.told.spare = told[:0]; len(told) < cap(told)/8 {
+		s.told.spare = nil // it was a flood
 	}
 }
 
@@ -71,15 +70,11 @@ func (s *shard) collectOneLocked(e *entry) {
 		return
 	}
 	s.told.mu.Lock()
-	if e.toldPrev == nil {
-		s.told.front = e.toldNext
-	} else {
-		e.toldPrev.toldNext = e.toldNext
-	}
-	if e.toldNext != nil {
-		e.toldNext.toldPrev = e.toldPrev
-	}
-	e.toldPrev, e.toldNext = nil, nil
+	last := len(s.told.entries) - 1
+	moved := s.told.entries[last]
+	s.told.entries[e.toldAt], moved.toldAt = moved, e.toldAt
+	s.told.entries[last] = nil
+	s.told.entries = s.told.entries[:last]
 	s.told.mu.Unlock()
 	s.takeLocked(e)
 }

@@ -50,9 +50,7 @@ func TestWhatIsToBeCollectedIsBounded(t *testing.T) {
 		n.Peek(fmt.Sprint("k", i)) // a key seen once is counted at once
 		waiting := 0
 		for j := range n.table.shards {
-			for e := n.table.shards[j].told.front; e != nil; e = e.toldNext {
-				waiting++
-			}
+			waiting += len(n.table.shards[j].told.entries)
 		}
 		if most = max(most, waiting); waiting > 64+10 {
 			t.Fatalf("%d entries wait to be collected", waiting)

@@ -41,7 +41,7 @@ const (
 //
 // A check of an entity in the table takes its lock and not the shard's, and checks of
 // one entity happen one after the other. Whoever takes several locks takes the
-// shard's first, an entry's then, and that of the told list or of the queue last.
+// shard's first, an entry's then, and that of the told set or of the queue last.
 //
 // A method of an entry whose name ends in Locked requires its lock. A method of a
 // shard whose name does requires the shard's; if it works on an entry that it is
@@ -83,6 +83,8 @@ type entry struct {
 	inQueue   bool // linked by queuePrev and queueNext in the list of queueRank
 	queueRank rank
 
+	toldAt uint32 // guarded by the told set's lock; where in it
+
 	// Guarded by mu.
 
 	units    uint64  // recorded for the fleet, since they were collected
@@ -102,7 +104,6 @@ type entry struct {
 	prev, next *entry // guarded by the shard's lock; in the list that place names
 
 	queuePrev, queueNext *entry // guarded by the queue's lock
-	toldPrev, toldNext   *entry // guarded by the told list's lock
 }
 
 // newEntry returns an entry of a key. It copies the key, which may be a part of a

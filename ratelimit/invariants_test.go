@@ -113,10 +113,9 @@ func (n *node) structure() (found []string) {
 				bad("%q: %s", e.key, v)
 			}
 		}
-		var before *entry
-		for e := s.told.front; e != nil; before, e = e, e.toldNext {
-			if e.toldPrev != before || !e.told || e.place == gone {
-				bad("%q is to be collected: %v, in place %d, or its links are wrong", e.key, e.told, e.place)
+		for i, e := range s.told.entries {
+			if int(e.toldAt) != i || !e.told || e.place == gone {
+				bad("%q is to be collected: %v, at %d, in place %d", e.key, e.told, e.toldAt, e.place)
 			}
 		}
 		if len(listed) > 0 {

@@ -19,11 +19,11 @@ type shard struct {
 	counts shardCounts       // guarded by mu
 	lists  [places]entryList // guarded by mu; by place, oldest first; that of gone stays empty
 
-	told toldList
+	told toldSet
 
 	table *table // immutable
 
-	_ [24]byte // so that no two shards share a cache line
+	_ [48]byte // so that no two shards share a cache line
 }
 
 // findLocked returns the table's entry for a key at a reading, locked and advanced to its
