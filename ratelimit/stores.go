@@ -19,6 +19,11 @@ func openStores(cfg Config, o *options) (parts []Partition, made []interface{ Cl
 		Reply:   max(cfg.GlobalReadTimeout, cfg.GlobalWriteTimeout),
 		Write:   cfg.GlobalWriteTimeout,
 	}
+	warnOf := func(partition string) func(string) {
+		return func(text string) {
+			o.logger.Warn("ratelimit: "+text, "scope", cfg.Scope, "partition", partition)
+		}
+	}
 	switch {
 	case len(o.partitions) > 0 && len(o.pools) > 0:
 		return nil, nil, fmt.Errorf("ratelimit: WithPartitions and WithPools exclude each other")
@@ -40,7 +45,7 @@ func openStores(cfg Config, o *options) (parts []Partition, made []interface{ Cl
 			if err := checkHashTag(p.Name, p.HashTag); err != nil {
 				return nil, nil, err
 			}
-			parts = append(parts, Partition{Name: p.Name, Store: redisstore.New(p.Pool, timeouts), HashTag: p.HashTag})
+			parts = append(parts, Partition{Name: p.Name, Store: redisstore.New(p.Pool, timeouts).Warn(warnOf(p.Name)), HashTag: p.HashTag})
 		}
 		return parts, nil, nil
 	}
@@ -54,7 +59,7 @@ func openStores(cfg Config, o *options) (parts []Partition, made []interface{ Cl
 			parts = append(parts, Partition{Name: target.Name, Store: s})
 			continue
 		}
-		s := redisstore.Open(target, redisstore.Options{Timeouts: timeouts, TLS: o.tls})
+		s := redisstore.Open(target, redisstore.Options{Timeouts: timeouts, TLS: o.tls, Warn: warnOf(target.Name)})
 		parts, made = append(parts, Partition{Name: target.Name, Store: s}), append(made, s)
 	}
 	return parts, made, nil

@@ -11,6 +11,9 @@
 //
 // # Connections
 //
+// On its own connections a store takes no answer that announces more than was asked
+// for. Connections of a caller's pool believe what a server announces.
+//
 // A connection goes back to the pool only after an answer that leaves no doubt
 // about its state. It is closed after every other error, and where a new one may
 // reach a better server: after READONLY, LOADING, MASTERDOWN and their kind.
@@ -42,20 +45,23 @@ var errClosed = errors.New("redisstore: closed")
 
 // A Store is one Redis, or one database of it.
 type Store struct {
-	pool     *redis.Pool // immutable
-	owned    bool        // immutable: Close closes the pool
-	timeouts Timeouts    // immutable
+	pool     *redis.Pool       // immutable
+	dialer   *dialer           // immutable; nil for a pool of the caller's
+	timeouts Timeouts          // immutable
+	warn     func(text string) // immutable once in use; may be nil
 
 	mu      sync.Mutex
 	closed  bool               // guarded by mu
+	probed  bool               // guarded by mu; see split.go
 	request scriptcall.Request // guarded by mu
 }
 
 // Open returns a store over a pool of its own, which Close closes. It does not
 // connect.
 func Open(target redisurl.Target, options Options) *Store {
-	s := New(NewPool(target, options), options.Timeouts)
-	s.owned = true
+	d := newDialer(target, options)
+	s := New(d.pool(), options.Timeouts)
+	s.dialer, s.warn = d, options.Warn
 	return s
 }
 
@@ -64,6 +70,13 @@ func Open(target redisurl.Target, options Options) *Store {
 // redigo's do, and should have a write timeout.
 func New(pool *redis.Pool, timeouts Timeouts) *Store {
 	return &Store{pool: pool, timeouts: timeouts.withDefaults()}
+}
+
+// Warn is [Options.Warn] for a store over a caller's pool. It is called before the first
+// Apply, and returns the store.
+func (s *Store) Warn(warn func(text string)) *Store {
+	s.warn = warn
+	return s
 }
 
 // Close waits for a running Apply, ends the store and, if it is the store's, the
@@ -75,7 +88,7 @@ func (s *Store) Close() error {
 		return nil
 	}
 	s.closed = true
-	if s.owned {
+	if s.dialer != nil {
 		return s.pool.Close()
 	}
 	return nil
@@ -97,7 +110,44 @@ func (s *Store) Apply(ctx context.Context, batch *store.Batch, reply *store.Repl
 	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
 		deadline = d
 	}
-	return s.attempt(ctx, conn, deadline, batch, reply)
+	defer s.interruptible(ctx)()
+	if err := s.attempt(ctx, conn, deadline, batch, reply); err != nil {
+		return canceled(ctx, err)
+	}
+	s.probe(conn, batch)
+	return nil
+}
+
+// interruptible has the end of ctx end what is done on a connection of the store's own,
+// until the function that it returns is called.
+func (s *Store) interruptible(ctx context.Context) (stop func()) {
+	if s.dialer == nil {
+		return func() {}
+	}
+	if g := s.dialer.current.Load(); g != nil {
+		stopped := context.AfterFunc(ctx, g.interrupt)
+		return func() { stopped() }
+	}
+	return func() {}
+}
+
+// canceled names the error of an attempt that the end of ctx cut short.
+func canceled(ctx context.Context, err *store.Error) *store.Error {
+	if err.Cause == store.CauseTimeout && errors.Is(ctx.Err(), context.Canceled) {
+		err.Cause = store.CauseCanceled
+	}
+	return err
+}
+
+// expect says how many elements the answers to the next request may hold. It requires
+// mu.
+func (s *Store) expect(elements int) {
+	if s.dialer == nil {
+		return
+	}
+	if g := s.dialer.current.Load(); g != nil {
+		g.asked = elements
+	}
 }
 
 // connect takes a connection from the pool, within the connect timeout.
@@ -127,12 +177,12 @@ func (s *Store) connect(ctx context.Context) (conn redis.Conn, err error) {
 
 // attempt sends the batch, by EVAL if the server does not know the script, and
 // reads the answer. The connection is dropped unless its state is certain.
-func (s *Store) attempt(ctx context.Context, conn redis.Conn, deadline time.Time, batch *store.Batch, reply *store.Reply) (err error) {
+func (s *Store) attempt(ctx context.Context, conn redis.Conn, deadline time.Time, batch *store.Batch, reply *store.Reply) (failed *store.Error) {
 	keep := false
 	defer func() {
 		// redigo allocates what a reply's length says, and a length may lie.
 		if p := recover(); p != nil {
-			err = &store.Error{
+			failed = &store.Error{
 				Fate: store.Unknown, Step: store.StepReply, Cause: store.CauseProtocol,
 				Err: fmt.Errorf("redisstore: reading the reply panicked: %v", p),
 			}
@@ -147,6 +197,7 @@ func (s *Store) attempt(ctx context.Context, conn redis.Conn, deadline time.Time
 	}
 	defer s.request.Release()
 	args := s.request.Encode(batch)
+	s.expect(scriptcall.MostElements(args))
 
 	args[0] = boxedSHA
 	raw, step, err := call(conn, deadline, "EVALSHA", args)
@@ -155,8 +206,7 @@ func (s *Store) attempt(ctx context.Context, conn redis.Conn, deadline time.Time
 		raw, step, err = call(conn, deadline, "EVAL", args)
 	}
 	if err != nil {
-		var failed *store.Error
-		failed, keep = failedCall(step, err)
+		failed, keep = failedCall(step, err, batch)
 		return failed
 	}
 	if err := scriptcall.Decode(raw, batch, reply); err != nil {

@@ -334,37 +334,6 @@ func TestConnectFailuresAreBoundedAndNotSent(t *testing.T) {
 	}
 }
 
-func TestAProxyThatClosesOverScriptLoad(t *testing.T) {
-	t.Parallel()
-	s := &script{answers: []string{"close", "-NOSCRIPT", fine}}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = listener.Close() }()
-	go func() { // ends with the listener
-		for {
-			c, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go s.serve(c)
-		}
-	}()
-	target, _ := redisurl.Parse("redis://" + listener.Addr().String())
-	r := Open(target, Options{})
-	defer func() { _ = r.Close() }()
-	if err := r.Apply(context.Background(), small(), &store.Reply{}); err == nil {
-		t.Error("a connection that closed is used")
-	}
-	if err := r.Apply(context.Background(), small(), &store.Reply{}); err != nil {
-		t.Errorf("the second connection: %v", err)
-	}
-	if diff := cmp.Diff([]string{"SCRIPT", "EVALSHA", "EVAL"}, s.commands); diff != "" {
-		t.Errorf("commands (-want +got):\n%s", diff)
-	}
-}
-
 // canned is a connection that answers every flush with the same bytes, so that
 // what is measured is this process alone.
 type canned struct {

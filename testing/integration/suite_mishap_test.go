@@ -179,7 +179,9 @@ func TestSuiteRestart(t *testing.T) {
 			s.clock.Advance(time.Second)
 			server.Kill()
 			n.Check("team", 3)
-			s.clock.Advance(time.Second) // sent on a connection that is dead: perhaps applied
+			// A connection that is seen to be dead is not used. One that is not seen
+			// yet takes the batch with it: then it was perhaps applied.
+			s.clock.Advance(time.Second)
 			n.Check("team", 4)           // waits for that to be known
 			s.clock.Advance(3 * time.Second)
 			if st := n.Stats(); st.Undelivered != 7 || st.Partitions[0].InFlight != 3 || st.Partitions[0].Up {
@@ -189,7 +191,9 @@ func TestSuiteRestart(t *testing.T) {
 			s.connect()
 			want, unknown := int64(12), uint64(0)
 			if name == "forgets" {
-				want, unknown = 4, 3
+				if want = 7; n.Stats().Partitions[0].Retries > 0 {
+					want, unknown = 4, 3
+				}
 				s.do(0, "FLUSHALL") // the embedded server forgets nothing by itself
 			}
 			s.clock.Advance(2 * time.Second)
