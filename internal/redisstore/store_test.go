@@ -34,6 +34,7 @@ type script struct {
 	answers  []string
 	commands []string // the first word of each
 	dials    int
+	quote    bool // immutable; instead of the answers it quotes what it is asked
 }
 
 // pool returns a pool of pipes to the script.
@@ -63,6 +64,10 @@ func (s *script) serve(c net.Conn) {
 			answer, s.answers = s.answers[0], s.answers[1:]
 		}
 		s.mu.Unlock()
+		if s.quote {
+			answer = fmt.Sprintf("-ERR unknown command '%s', with args beginning with: '%.100s'", command[0], strings.Join(command[1:], "' '"))
+			answer = strings.NewReplacer("\r", " ", "\n", " ").Replace(answer)
+		}
 		switch answer {
 		case "close":
 			return

@@ -129,7 +129,7 @@ func CauseOfReply(text string) string {
 	}
 	text = Shown(text) // what a server quotes is not its own word
 	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r < 'A' || r > 'Z' }) {
-		if r, ok := refusals[word]; ok && r.Cause != store.CauseOther && len(word) > len("ASK") {
+		if r, ok := refusals[word]; ok && r.Cause != store.CauseOther && word != "ASK" {
 			return r.Cause
 		}
 	}

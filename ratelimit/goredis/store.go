@@ -7,24 +7,26 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/hanzoai/limiters/internal/scriptcall"
-	"github.com/hanzoai/limiters/lua"
 	"github.com/hanzoai/limiters/ratelimit/store"
 )
 
 // A Store is one partition's counters, behind a go-redis client. It may be used by
 // any goroutine; one Apply runs at a time and the others wait.
+//
+// Apply returns when its ctx ends, whatever the client's options. What it leaves behind
+// ends within the client's own timeouts, and the next Apply waits for that, as long as
+// its ctx allows.
 type Store struct {
 	client redis.UniversalClient // immutable
 
-	mu      sync.Mutex
-	request scriptcall.Request // guarded by mu
-	args    []any              // guarded by mu; of the command, between calls empty
+	turn    chan struct{}      // holds one value while no call is under way
+	request scriptcall.Request // of the holder of turn
+	args    []any              // of the holder of turn; of the command, between calls empty
 }
 
 var _ store.Store = (*Store)(nil)
@@ -41,7 +43,9 @@ func New(client redis.UniversalClient) (*Store, error) {
 	if err := check(client); err != nil {
 		return nil, err
 	}
-	return &Store{client: client}, nil
+	s := &Store{client: client, turn: make(chan struct{}, 1)}
+	s.turn <- struct{}{}
+	return s, nil
 }
 
 // check says what makes a client unfit.
@@ -70,30 +74,18 @@ func check(client redis.UniversalClient) error {
 var errUnbounded = errors.New("goredis: the client's ReadTimeout or WriteTimeout is switched off; a hung server would hold a tick for ever")
 
 // Apply implements [store.Store]. Every error is an [*store.Error].
-func (s *Store) Apply(ctx context.Context, batch *store.Batch, reply *store.Reply) (err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *Store) Apply(ctx context.Context, batch *store.Batch, reply *store.Reply) error {
 	if err := ctx.Err(); err != nil {
-		return failure(err, false)
+		return s.failed(err, false)
 	}
-	defer func() {
-		// The client allocates what a reply's length says, and a length may lie.
-		if p := recover(); p != nil {
-			err = &store.Error{
-				Fate: store.Unknown, Step: store.StepReply, Cause: store.CauseProtocol,
-				Err: fmt.Errorf("goredis: the client panicked: %v", p),
-			}
-		}
-	}()
-	defer s.release()
-	s.encode(batch)
-	client := patient(s.client, batch.Patience)
-	raw, sent, err := s.call(ctx, client, "evalsha", lua.SHA1)
-	if text, ok := replyText(err); ok && scriptcall.IsNoScript(text) {
-		raw, sent, err = s.call(ctx, client, "eval", lua.Source)
+	select {
+	case <-s.turn:
+	case <-ctx.Done():
+		return s.failed(ctx.Err(), false)
 	}
+	raw, err := s.attempt(ctx, batch)
 	if err != nil {
-		return failure(err, sent)
+		return err
 	}
 	if err := scriptcall.Decode(raw, batch, reply); err != nil {
 		return &store.Error{Fate: store.Unknown, Step: store.StepDecode, Cause: store.CauseMalformed, Err: err}
@@ -110,41 +102,74 @@ func patient(client redis.UniversalClient, patience time.Duration) redis.Univers
 	return client
 }
 
-// encode lays out the arguments of the batch, leaving the command and the script to
-// call. It requires mu.
-func (s *Store) encode(batch *store.Batch) {
+// attempt sends the batch and waits for its answer, or for the end of ctx. It requires
+// the turn, which it gives back, perhaps only after it has returned.
+func (s *Store) attempt(ctx context.Context, batch *store.Batch) (raw any, err error) {
 	s.args = append(s.args[:0], nil)
 	s.args = append(s.args, s.request.Encode(batch)...)
+	c := newCall(s.args)
+	client := patient(s.client, batch.Patience)
+	answered, left := make(chan error), make(chan struct{})
+	go func() { // ends within the client's timeouts
+		err := s.run(ctx, client, c)
+		s.request.Release()
+		clear(s.args)
+		s.turn <- struct{}{}
+		select {
+		case answered <- err:
+		case <-left:
+		}
+	}()
+	select {
+	case err := <-answered:
+		if err != nil {
+			failed := s.failed(err, c.mayBeSent())
+			failed.Err = explain(failed, s.client, batch)
+			return nil, failed
+		}
+		return c.answer.value(), nil
+	case <-ctx.Done():
+		close(left)
+		return nil, s.failed(ctx.Err(), !c.leave())
+	}
 }
 
-// release lets go of the batch's strings. It requires mu.
-func (s *Store) release() {
-	s.request.Release()
-	clear(s.args)
+// run calls the script, with its text if the server does not know it. It requires the
+// turn.
+func (s *Store) run(ctx context.Context, client redis.UniversalClient, c *call) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: %v", errPanicked, p)
+		}
+	}()
+	err = client.Process(ctx, c.prepare(ctx, byHash))
+	if text, ok := replyText(err); ok && scriptcall.IsNoScript(text) {
+		err = client.Process(ctx, c.prepare(ctx, byText))
+	}
+	return err
 }
 
-// call sends the encoded batch once, to as many nodes as redirect it, and reports
-// whether any may have received it. It requires mu.
-func (s *Store) call(ctx context.Context, client redis.UniversalClient, command, script string) (raw any, sent bool, err error) {
-	s.args[0], s.args[1] = command, script
-	c := &call{Cmd: redis.NewCmd(ctx, s.args...)}
-	err = client.Process(ctx, c)
-	return c.Val(), c.sent, err
+var errPanicked = errors.New("goredis: the client panicked")
+
+// failed is the error of an attempt. On a cluster it has the client read again which
+// node serves which slot, as the client itself does only after some refusals, and else
+// once a minute: its old node may be dead.
+func (s *Store) failed(err error, sent bool) *store.Error {
+	failed := failure(err, sent)
+	cluster, ok := s.client.(*redis.ClusterClient)
+	if ok && maybeElsewhere(failed.Cause) {
+		cluster.ReloadState(context.Background())
+	}
+	return failed
 }
 
-// A call is a command that a client sends once. Clients answer a redirection by
-// sending it to another node: that does not count, for the node before refused it.
-type call struct {
-	*redis.Cmd
-	sent bool // its arguments were read: perhaps it was written
-}
-
-// NoRetry makes the client return the first error instead of sending again.
-func (c *call) NoRetry() bool { return true }
-
-// Args returns the command's arguments, as a client asks for them to write them. A
-// cluster's client reads them once before, to find the slot.
-func (c *call) Args() []any {
-	c.sent = true
-	return c.Cmd.Args()
+// maybeElsewhere reports that an attempt failed for a cause that another node may not
+// have.
+func maybeElsewhere(cause string) bool {
+	switch cause {
+	case store.CauseTimeout, store.CauseClosed, store.CauseUnreachable, store.CausePoolExhausted, store.CauseOther,
+		store.CauseCluster, store.CauseReadOnly, store.CauseMasterDown, store.CauseLoading:
+		return true
+	}
+	return false
 }

@@ -25,7 +25,8 @@ import (
 // answers: a line of RESP, "close" or "hang". It refuses what prepares a
 // connection, and takes every other command with OK.
 type script struct {
-	addr string
+	addr       string
+	refuseAuth bool // set before it is used; quotes what it refuses
 
 	mu       sync.Mutex
 	answers  []string // guarded by mu
@@ -68,6 +69,10 @@ func (s *script) serve(c net.Conn) {
 		switch name := strings.ToLower(words[0]); name {
 		case "hello":
 			answer = "-ERR unknown command 'HELLO'"
+		case "auth":
+			if s.refuseAuth {
+				answer = "-ERR unknown command 'auth', with args beginning with: '" + words[len(words)-1] + "' "
+			}
 		case "evalsha", "eval":
 			s.mu.Lock()
 			s.commands = append(s.commands, name)
