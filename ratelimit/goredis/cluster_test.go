@@ -15,7 +15,8 @@ import (
 
 // A cluster is three masters that share the slots.
 type cluster struct {
-	nodes []*clusterNode
+	nodes    []*clusterNode
+	settings []string
 }
 
 type clusterNode struct {
@@ -24,12 +25,16 @@ type clusterNode struct {
 	*redis.Client
 }
 
-func startCluster(t *testing.T) *cluster {
+// startCluster starts one; its servers never take each other for dead, unless these
+// settings say otherwise.
+func startCluster(t *testing.T, settings ...string) *cluster {
 	t.Helper()
 	ctx := context.Background()
-	c := &cluster{}
+	c := &cluster{settings: append([]string{
+		"cluster-enabled yes", "cluster-node-timeout 30000", "cluster-require-full-coverage no",
+	}, settings...)}
 	for i := range 3 {
-		p := startServer(t, "cluster-enabled yes", "cluster-node-timeout 30000", "cluster-require-full-coverage no")
+		p := startServer(t, c.settings...)
 		n := &clusterNode{process: p, Client: p.client(t)}
 		n.must(t, "CLUSTER", "SET-CONFIG-EPOCH", i+1)
 		add := []any{"CLUSTER", "ADDSLOTS"}

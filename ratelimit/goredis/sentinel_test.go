@@ -76,6 +76,43 @@ func (s *sentinelSet) client(t *testing.T, b *breaker) *redis.Client {
 	return c
 }
 
+// documentedClient returns one with the options of docs/redis.md.
+func (s *sentinelSet) documentedClient(t *testing.T) *redis.Client {
+	t.Helper()
+	o := &redis.FailoverOptions{
+		MasterName: "main", DialTimeout: time.Second, DialerRetries: 1,
+		ReadTimeout: 100 * time.Millisecond, WriteTimeout: 100 * time.Millisecond,
+	}
+	for _, p := range s.sentinels {
+		o.SentinelAddrs = append(o.SentinelAddrs, p.addr)
+	}
+	c := redis.NewFailoverClient(o)
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// awaitReplica waits until every sentinel knows of a replica that follows the master.
+func (s *sentinelSet) awaitReplica(t *testing.T) {
+	t.Helper()
+	ctx := context.Background()
+	for _, p := range s.sentinels {
+		c := redis.NewSentinelClient(&redis.Options{Addr: p.addr})
+		t.Cleanup(func() { _ = c.Close() })
+		eventually(t, "the replicas' return", func() error {
+			replicas, err := c.Replicas(ctx, "main").Result()
+			if err != nil {
+				return err
+			}
+			for _, r := range replicas {
+				if r["flags"] == "slave" && r["master-link-status"] == "ok" {
+					return nil
+				}
+			}
+			return fmt.Errorf("%v", replicas)
+		})
+	}
+}
+
 // master returns the server that the first sentinel takes for the master.
 func (s *sentinelSet) master(t *testing.T) *process {
 	t.Helper()
