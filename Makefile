@@ -132,6 +132,15 @@ integration: ## run the integration tests but the fault suite; fail if there is 
 integration-docker: ## run the integration tests in containers; fail if there can be none
 	cd testing/integration && REQUIRE_DOCKER=1 $(TEST) -count=1 -skip '^TestFaults$$'
 
+# CI sets REQUIRE_ALL, and then needs a valkey-server.
+.PHONY: integration-valkey
+integration-valkey: ## run the integration tests on valkey-server, clusters and sentinels too
+	@if ! command -v valkey-server >/dev/null; then \
+		echo 'NOT TESTED: there is no valkey-server on PATH'; test -z "$(REQUIRE_ALL)"; exit; fi; \
+	valkey-server --version; export REDIS_SERVER=valkey-server REQUIRE_REDIS=1; \
+	(cd testing/integration && $(TEST) -count=1 -skip '^TestFaults$$') && \
+	cd ratelimit/goredis && $(TEST) -count=1 -run 'Failovers|Cluster|ASlot|Resharding|Rights' .
+
 # The tally comes last, in a line of its own.
 .PHONY: faults
 faults: ## run the fault suite with the seed SEED (1), its soak for SOAK (200s)

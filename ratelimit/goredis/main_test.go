@@ -15,13 +15,16 @@ import (
 func TestMain(m *testing.M) {
 	redis.SetLogger(silent{}) // the client logs every refused connection
 	code := m.Run()
-	for _, name := range []string{"redis-server", "valkey-server"} {
-		if version, err := exec.Command(name, "--version").Output(); err == nil {
-			fmt.Printf("clusters and sentinels: %s: %s", name, version)
-			os.Exit(code)
-		}
+	path, err := redisProgram()
+	var version []byte
+	if err == nil {
+		version, err = exec.Command(path, "--version").Output()
 	}
-	fmt.Println("clusters and sentinels: NOT TESTED, there is no redis-server or valkey-server on PATH")
+	if err != nil {
+		fmt.Println("clusters and sentinels: NOT TESTED:", err)
+		os.Exit(code)
+	}
+	fmt.Printf("clusters and sentinels: %s: %s", path, version)
 	os.Exit(code)
 }
 

@@ -24,17 +24,27 @@ const patience = 60 * time.Second
 // with REQUIRE_REDIS=1 in the environment that is a failure.
 func program(t *testing.T) string {
 	t.Helper()
-	for _, name := range []string{"redis-server", "valkey-server"} {
+	path, err := redisProgram()
+	if err != nil && (os.Getenv("REQUIRE_REDIS") == "1" || os.Getenv("REDIS_SERVER") != "") {
+		t.Fatal(err)
+	} else if err != nil {
+		t.Skipf("SKIPPED, NOT TESTED: %v", err)
+	}
+	return path
+}
+
+// redisProgram is the server that the environment names, or else the one on PATH.
+func redisProgram() (path string, err error) {
+	names := []string{"redis-server", "valkey-server"}
+	if named := os.Getenv("REDIS_SERVER"); named != "" {
+		names = []string{named}
+	}
+	for _, name := range names {
 		if path, err := exec.LookPath(name); err == nil {
-			return path
+			return path, nil
 		}
 	}
-	const missing = "neither redis-server nor valkey-server is on PATH"
-	if os.Getenv("REQUIRE_REDIS") == "1" {
-		t.Fatal("REQUIRE_REDIS=1, but " + missing)
-	}
-	t.Skip("SKIPPED, NOT TESTED: " + missing)
-	return ""
+	return "", fmt.Errorf("there is no %s on PATH", strings.Join(names, " or "))
 }
 
 // A process is a running server.

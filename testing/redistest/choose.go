@@ -44,7 +44,7 @@ var learned struct {
 func choose(tb testing.TB, s *settings) (*Server, error) {
 	var last error
 	for _, candidate := range order {
-		if s.only != "" && candidate.backend != s.only {
+		if s.only != "" && candidate.backend != s.only || passedOver(candidate.backend, s) {
 			continue
 		}
 		started, url, err := try(tb, candidate.backend, s, candidate.start)
@@ -59,8 +59,17 @@ func choose(tb testing.TB, s *settings) (*Server, error) {
 			// What was asked for by name is not replaced by something else.
 			return nil, fmt.Errorf("REDIS_ADDR: %w", err)
 		}
+		if candidate.backend == Process && os.Getenv("REDIS_SERVER") != "" {
+			return nil, err // the same
+		}
 	}
 	return nil, fmt.Errorf("%w (%w): %s", ErrNone, last, Report())
+}
+
+// passedOver reports that REDIS_SERVER names a program, and this is another kind of
+// server that would be taken before it.
+func passedOver(b Backend, s *settings) bool {
+	return b == Container && s.only != Container && os.Getenv("REDIS_SERVER") != ""
 }
 
 // try starts one backend, unless it is known that it cannot be had.

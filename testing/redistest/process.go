@@ -24,12 +24,28 @@ type process struct {
 	running *exec.Cmd
 }
 
-func startProcess(tb testing.TB, s *settings) (instance, string, error) {
-	program, err := exec.LookPath("redis-server")
-	if err != nil {
-		if program, err = exec.LookPath("valkey-server"); err != nil {
-			return nil, "", errors.New("neither redis-server nor valkey-server on PATH")
+// Program returns the path of the server to run: REDIS_SERVER of the environment, a name
+// or a path, and nothing else if it is set; or else redis-server or valkey-server on
+// PATH.
+func Program() (path string, err error) {
+	if named := os.Getenv("REDIS_SERVER"); named != "" {
+		if path, err = exec.LookPath(named); err != nil {
+			return "", fmt.Errorf("REDIS_SERVER=%s: %w", named, err)
 		}
+		return path, nil
+	}
+	for _, name := range []string{"redis-server", "valkey-server"} {
+		if path, err = exec.LookPath(name); err == nil {
+			return path, nil
+		}
+	}
+	return "", errors.New("neither redis-server nor valkey-server on PATH")
+}
+
+func startProcess(tb testing.TB, s *settings) (instance, string, error) {
+	program, err := Program()
+	if err != nil {
+		return nil, "", err
 	}
 	version, err := exec.Command(program, "--version").Output()
 	if err != nil {

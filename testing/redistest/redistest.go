@@ -8,7 +8,8 @@
 //  2. a container, through dockertest: of the image REDIS_IMAGE, or else of
 //     limiters-redis:local (image/build.sh makes it) if it is present, or else of
 //     redis:7-alpine, which is pulled if need be;
-//  3. redis-server or valkey-server on PATH;
+//  3. a program: REDIS_SERVER, which is then taken before a container and never
+//     replaced by anything else; or else redis-server or valkey-server on PATH;
 //  4. miniredis, in this process.
 //
 // With REQUIRE_REDIS=1 in the environment, 4 is a failure; with REQUIRE_DOCKER=1,
