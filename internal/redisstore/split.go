@@ -6,7 +6,7 @@ package redisstore
 // shares no budget. Nothing fails; it must be looked for.
 
 import (
-	"strconv"
+	"fmt"
 	"time"
 
 	"github.com/gomodule/redigo/redis"
@@ -52,8 +52,9 @@ func (s *Store) look(conn redis.Conn, batch *store.Batch) (found, missing int) {
 	asked := *batch
 	asked.Number, asked.Retry = 2, true
 	asked.Writes, asked.Reads = nil, []string{batch.Sequence}
+	// What the keys differ by stands far from their end: poor hashes need that.
 	for i := range probes {
-		asked.Sequence = batch.Sequence + strconv.Itoa(i)
+		asked.Sequence = fmt.Sprintf("%s:%d:another:seq", batch.Sequence, i)
 		args := s.request.Encode(&asked)
 		s.expect(probes * scriptcall.MostElements(args))
 		args[0] = boxedSource // by EVALSHA each server would have to know the script

@@ -182,7 +182,7 @@ func TestSuiteRestart(t *testing.T) {
 			// A connection that is seen to be dead is not used. One that is not seen
 			// yet takes the batch with it: then it was perhaps applied.
 			s.clock.Advance(time.Second)
-			n.Check("team", 4)           // waits for that to be known
+			n.Check("team", 4) // waits for that to be known
 			s.clock.Advance(3 * time.Second)
 			if st := n.Stats(); st.Undelivered != 7 || st.Partitions[0].InFlight != 3 || st.Partitions[0].Up {
 				t.Errorf("while it is down: %+v", st)
