@@ -108,6 +108,8 @@ var mentions = []struct{ phrase, cause string }{
 	{"called without any password", store.CauseAuth},
 	{"authentication required", store.CauseAuth},
 	{"auth failed", store.CauseAuth},
+	{"unknown command 'auth", store.CauseAuth},
+	{"unknown command `auth", store.CauseAuth},
 	{"for 'auth'", store.CauseAuth}, // wrong number of arguments, before ACLs
 	{"connection refused", store.CauseUnreachable},
 	{"no route to host", store.CauseUnreachable},

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/gomodule/redigo/redis"
+
+	"github.com/hanzoai/limiters/internal/scriptcall"
 )
 
 // RedisKey returns the source that is a Redis string with the JSON object that
@@ -23,7 +25,7 @@ func RedisKey(pool *redis.Pool, key string) Source {
 	return SourceFunc(func(ctx context.Context) (map[string]uint64, error) {
 		conn, err := pool.GetContext(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("overrides: %w", err)
+			return nil, fmt.Errorf("overrides: %w", safe(err))
 		}
 		defer func() { _ = conn.Close() }()
 		// GETRANGE bounds what is sent; GET would send a value of any size.
@@ -35,6 +37,7 @@ func RedisKey(pool *redis.Pool, key string) Source {
 // FromRedis is what a source on another Redis client makes of the answer to
 // GETRANGE key 0 [MaxBytes]: the overrides, or the error of the right kind.
 func FromRedis(key string, text []byte, err error) (map[string]uint64, error) {
+	err = safe(err)
 	switch {
 	case err != nil && isWrongType(err):
 		return nil, malformed("key %s: %v", shown(key), err)
@@ -58,4 +61,27 @@ func isWrongType(err error) bool {
 		}
 	}
 	return false
+}
+
+// safe is an error without what a server quoted in it: one that does not know a command
+// repeats its arguments, a password among them.
+func safe(err error) error {
+	var text string
+	var redigo redis.Error
+	var other interface { // go-redis'
+		error
+		RedisError()
+	}
+	switch {
+	case errors.As(err, &redigo):
+		text = string(redigo)
+	case errors.As(err, &other):
+		text = other.Error()
+	default:
+		return err
+	}
+	if said := scriptcall.Shown(text); said != text {
+		return redis.Error(said)
+	}
+	return err
 }
