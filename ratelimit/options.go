@@ -107,7 +107,9 @@ type Pool struct {
 	// The limiter uses one connection at a time and does not close the pool.
 	Pool *redis.Pool
 	// HashTag, if not empty, begins every key of the partition in braces, so that
-	// a Redis Cluster keeps them in one slot. It holds no brace itself.
+	// a Redis Cluster keeps them in one slot, and a sharding proxy that hashes by it
+	// on one server. Without it such a proxy splits the budget by node; that is
+	// logged. It holds no brace itself.
 	HashTag string
 }
 

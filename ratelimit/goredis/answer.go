@@ -6,6 +6,7 @@ package goredis
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/redis/go-redis/v9"
@@ -113,7 +114,7 @@ func (a *answer) announced(kind byte, body string) error {
 	case n > a.most:
 		return fmt.Errorf("%w: %d elements, and at most %d were asked for", errAnswer, n, a.most)
 	}
-	a.isArray = true
+	a.isArray, a.values = true, slices.Grow(a.values, n)
 	return nil
 }
 

@@ -31,6 +31,11 @@
 // script whose keys are on both sides; that denies the batch, which the limiter
 // sends again at its next tick. Resharding loses and doubles no unit.
 //
+// After a call that failed the store has the client read again which node serves which
+// slot. By itself a client does so once a minute, and after some refusals: the
+// partitions of a master that died would wait for that. So they are back within two
+// ticks of its replica's promotion.
+//
 // # Sentinel
 //
 // For a client of redis.NewFailoverClient take one [New] store:
@@ -44,22 +49,28 @@
 // Replication is asynchronous: a replica that is promoted may lack the last writes
 // that its master acknowledged, and those units are lost from the fleet's counts.
 // It lacks a batch and its number together, because the effects of one script
-// arrive as one transaction; so nothing is counted twice.
+// arrive as one transaction; so nothing is counted twice. A planned failover of a
+// cluster loses nothing. One of sentinels loses what the old master acknowledges after
+// the promotion, until it is told.
 //
 // # Timeouts
 //
 // The client's own bound an attempt; those of the limiter's configuration have no
-// effect on it. [New] refuses a client that reads or writes without a bound. Unless
-// the client has ContextTimeoutEnabled, a caller's context is noticed before an
-// attempt and not within it.
+// effect on it. [New] refuses a client that reads or writes without a bound. A
+// caller's context ends an attempt whatever the client's options say; what the client
+// still does then ends within its own timeouts, and the next attempt waits for it.
 //
 // # Retries
 //
 // The client's retries stay off, whatever its options say, for the one command of a
-// batch: a first attempt that was sent twice unseen would be taken for an accident
-// and counted anew. The limiter retries on its own and says so in the batch. A hook
-// of the client must not call the next one twice for a command whose NoRetry method
-// returns true, and must not keep its arguments.
+// batch: the limiter retries on its own and says so in the batch. A hook of the client
+// must not call the next one twice for a command whose NoRetry method returns true, and
+// must not keep its arguments. The second of those is the script's name or text, as an
+// encoding.BinaryMarshaler.
+//
+// # Answers
+//
+// An answer is read as it arrives, and refused if it announces more than was asked for.
 //
 // # Logs
 //
