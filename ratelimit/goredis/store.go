@@ -111,7 +111,7 @@ func (s *Store) attempt(ctx context.Context, batch *store.Batch) (raw any, err e
 	client := patient(s.client, batch.Patience)
 	answered, left := make(chan error), make(chan struct{})
 	go func() { // ends within the client's timeouts
-		err := s.run(ctx, client, c)
+		err := run(ctx, client, c)
 		s.request.Release()
 		clear(s.args)
 		s.turn <- struct{}{}
@@ -134,9 +134,8 @@ func (s *Store) attempt(ctx context.Context, batch *store.Batch) (raw any, err e
 	}
 }
 
-// run calls the script, with its text if the server does not know it. It requires the
-// turn.
-func (s *Store) run(ctx context.Context, client redis.UniversalClient, c *call) (err error) {
+// run calls the script, with its text if the server does not know it.
+func run(ctx context.Context, client redis.UniversalClient, c *call) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%w: %v", errPanicked, p)
