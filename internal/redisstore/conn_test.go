@@ -361,7 +361,7 @@ func TestAProxyThatSplitsKeysIsToldOf(t *testing.T) {
 			if row.holders(i) {
 				held = 7
 			}
-			s.answers = append(s.answers, fmt.Sprintf("*6\r\n:2\r\n:3\r\n:1700000000\r\n:5\r\n:60000\r\n:%d", held))
+			s.answers = append(s.answers, fmt.Sprintf("*6\r\n:2\r\n:%d\r\n:1700000000\r\n:5\r\n:60000\r\n:%d", store.Orphan, held))
 		}
 		s.answers = append(s.answers, fine, fine)
 		told := 0
