@@ -171,7 +171,7 @@ modules: ## vet and test the modules below the root
 	done
 
 .PHONY: ci
-ci: lint generate-check test integration faults bench-smoke ## everything that must pass
+ci: lint generate-check test integration integration-valkey faults bench-smoke ## everything that must pass
 	go test -count=1 ./cmd/bench/internal/accuracy # all scenarios; the race detector leaves most out
 	$(MAKE) fuzz FUZZTIME=$(CI_FUZZTIME)
 	REQUIRE_REDIS=1 $(MAKE) modules

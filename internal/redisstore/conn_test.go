@@ -232,6 +232,25 @@ func TestTheGuardLetsAnswersThroughInPieces(t *testing.T) {
 	}
 }
 
+// FuzzGuard looks for an answer that is judged differently in other pieces.
+func FuzzGuard(f *testing.F) {
+	f.Add([]byte("*3\r\n:1\r\n$4\r\nab\r\n\r\n-x\r\n"), uint8(2))
+	f.Add([]byte("*00000000000000000000000000000001\r\n$5000\r\n"), uint8(1))
+	f.Fuzz(func(t *testing.T, answer []byte, size uint8) {
+		whole, pieces := &guard{left: 10}, &guard{left: 10}
+		want := whole.scan(answer)
+		var got error
+		for piece := range slices.Chunk(answer, int(size)+1) {
+			if got = pieces.scan(piece); got != nil {
+				break
+			}
+		}
+		if (want == nil) != (got == nil) {
+			t.Errorf("whole: %v, in pieces of %d: %v", want, size+1, got)
+		}
+	})
+}
+
 // What listens instead of Redis is named, and TLS that one side speaks alone.
 func TestTheWrongProtocolIsNamed(t *testing.T) {
 	t.Parallel()

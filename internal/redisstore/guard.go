@@ -88,6 +88,14 @@ func (g *guard) scan(p []byte) error {
 		if g.length += len(part); g.length > maxLine {
 			return fmt.Errorf("%w: a line of more than %d bytes", errAnnounced, maxLine)
 		}
+		if g.length == len(part) && part[0] != '*' && part[0] != '$' {
+			if end < 0 { // its beginning tells enough
+				g.line = append(g.line[:0], part[0])
+			} else {
+				g.length = 0
+			}
+			continue
+		}
 		g.line = append(g.line, part[:min(len(part), maxHeader-len(g.line))]...)
 		if end < 0 {
 			return nil
