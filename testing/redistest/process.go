@@ -30,7 +30,8 @@ type process struct {
 func Program() (path string, err error) {
 	if named := os.Getenv("REDIS_SERVER"); named != "" {
 		if path, err = exec.LookPath(named); err != nil {
-			return "", fmt.Errorf("REDIS_SERVER=%s: %w", named, err)
+			// Not to be learned: without the variable there may be another.
+			return "", fmt.Errorf("REDIS_SERVER=%s: %w (%w)", named, err, errPassed)
 		}
 		return path, nil
 	}

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -139,5 +141,34 @@ func TestAGivenAddressIsUsedAndNothingElse(t *testing.T) {
 	t.Setenv("REQUIRE_DOCKER", "1")
 	if _, err := redistest.TryStart(t); err == nil || !strings.Contains(err.Error(), "REQUIRE_DOCKER") {
 		t.Errorf("REQUIRE_DOCKER=1 with REDIS_ADDR: %v", err)
+	}
+}
+
+func TestANamedProgramIsUsedAndNothingElse(t *testing.T) {
+	t.Setenv("REDIS_ADDR", "")
+	t.Setenv("REQUIRE_DOCKER", "")
+	t.Setenv("REDIS_SERVER", "no-such-server")
+	if _, err := redistest.TryStart(t); err == nil || errors.Is(err, redistest.ErrNone) || !strings.Contains(err.Error(), "no-such-server") {
+		t.Errorf("a program that is not there: %v", err)
+	}
+	if s := redistest.Start(t, redistest.Only(redistest.Embedded)); s.Backend() != redistest.Embedded {
+		t.Errorf("%s server, want an embedded one", s.Backend())
+	}
+	path, err := exec.LookPath("valkey-server")
+	if err != nil {
+		path, err = exec.LookPath("redis-server")
+	}
+	if err != nil {
+		t.Log("no program is on PATH to be named")
+		return
+	}
+	t.Setenv("REDIS_SERVER", path)
+	s := redistest.Start(t)
+	if s.Backend() != redistest.Process {
+		t.Errorf("%s server, want the program %s", s.Backend(), path)
+	}
+	info, err := redis.String(s.Conn().Do("INFO", "server"))
+	if err != nil || !strings.Contains(info, filepath.Base(path)) && !strings.Contains(info, path) {
+		t.Errorf("%s runs %v: %s", path, err, info)
 	}
 }
