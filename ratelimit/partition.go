@@ -241,7 +241,7 @@ func (p *partition) deliver(ctx context.Context) error {
 func (p *partition) begin(r reading) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.settled || !p.carrying {
+	if !p.carrying {
 		return false
 	}
 	if p.batch.unreadable(r.epoch) {

@@ -63,7 +63,7 @@ func (p *partition) settleItemLocked(it *item, sent, now reading) {
 	if known {
 		e.share = e.share.Learn(own, uint64(max(0, growth)))
 	}
-	p.learnLocked(e, it, sent, now)
+	p.learnLocked(e, it, sent)
 	var after level.Leaky
 	e.modelLocked(&after, &now, p.l.window)
 	reached := after.Level(e.threshold, 0)
@@ -114,20 +114,16 @@ func (p *partition) settleUnitsLocked(e *entry, slot *slot, epoch int64, units u
 
 // learnLocked makes the entry's totals its estimate, as of the time the answered
 // attempt was sent.
-func (p *partition) learnLocked(e *entry, it *item, sent, now reading) {
-	at := sent
-	if ahead := e.epoch - sent.epoch; ahead < 0 || ahead > 1 {
-		at = now // the clock leapt meanwhile
-	}
+func (p *partition) learnLocked(e *entry, it *item, sent reading) {
 	var m level.Leaky
-	e.modelLocked(&m, &at, p.l.window)
+	e.modelLocked(&m, &sent, p.l.window)
 	e.estimate = m.Weighed()
 	e.synced, e.syncedAt = true, sent.mono
 	if !it.read {
 		return
 	}
 	e.read, e.readAt, e.wantRead = true, sent.mono, false
-	e.prevFinal = e.epoch == it.epoch && e.epoch == sent.epoch && sent.into >= 2*p.l.constants.tick
+	e.prevFinal = e.epoch == sent.epoch && sent.into >= 2*p.l.constants.tick
 }
 
 // abandonLocked gives the batch up: as unknown if any attempt may have been
