@@ -126,9 +126,14 @@ func (s *shard) close() {
 	defer s.mu.Unlock()
 	s.closed.Store(true)
 	for e := range s.entries.each() {
-		e.mu.Lock() // waits for a check
-		e.mu.Unlock()
+		e.awaitCheck()
 	}
+}
+
+// awaitCheck returns when the check under way, if there is one, has let the entry go.
+func (e *entry) awaitCheck() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 }
 
 // drain ticks until the partition has nothing left, or made no headway three times
