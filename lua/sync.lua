@@ -3,8 +3,7 @@
 --
 -- KEYS  1    sequence
 --       2    window
---       3 …  counters to write, then those to read, then the previous counters that
---            conditions weigh
+--       3 …  counters to write, those to read, the previous counters of special writes
 -- ARGV  1    batch number
 --       2    nonce, compared as text
 --       3    last number acknowledged under this sequence, 0 if none
@@ -12,9 +11,10 @@
 --       5 6  TTL of the sequence and window keys · window, ms
 --       7 8  TTL of new counters · step of its spread, ms
 --      9 10  count of writes · count of reads
---      11 …  the delta of each write, negative to take; then each condition: index of
---            its write, from 1 · weight of the previous counter, 2^-20 · limit · place
---            of the previous counter in KEYS, 0 if none · count of amounts · amounts
+--      11 …  the delta of each write; then of each special one, which takes (its delta is
+--            negative) or asks for amounts: its index, from 1 · weight of the previous
+--            counter, 2^-20 · limit · place of that counter in KEYS, 0 if none · count of
+--            amounts · amounts
 -- Reply      number · outcome · time, s · time, µs within it · what the window key
 --            holds · the total of each write · of each read · notes, of three each
 -- Outcomes   1 applied · 2 duplicate · 3 stranger · 4 orphan · 5 bad sequence · 6 looked
@@ -24,15 +24,14 @@
 -- A total is -1 unless it is all digits, and 2^53 - 1 at most. The sequence key holds
 -- "number nonce" of the last batch applied and each note as " index:code:value". Setting
 -- it comes first and may raise: then nothing was applied. After it nothing may raise.
-local pcall, find, gsub, format = redis.pcall, string.find, string.gsub, string.format
+local pcall, type, find, gsub, format = redis.pcall, type, string.find, string.gsub, string.format
 local floor, min, MOST = math.floor, math.min, 2 ^ 53 - 1
 local number, acked = tonumber(ARGV[1]), tonumber(ARGV[3])
 local writes, reads = tonumber(ARGV[9]), tonumber(ARGV[10])
-local time = pcall('TIME')
+local time, notes, special, place = pcall('TIME'), {}, {}, 11 + writes
 local reply = {number, 1, tonumber(time[1] or 0), tonumber(time[2] or 0), -1}
-local notes, conditions, place = {}, {}, 11 + writes
 while ARGV[place] do
-  conditions[tonumber(ARGV[place])] = place
+  special[tonumber(ARGV[place])] = place
   place = place + 5 + ARGV[place + 4]
 end
 
@@ -52,8 +51,8 @@ local function poisoned(err) -- or else refused, by the text of the error
   return find(err, '^%-?WRONGTYPE') or find(err, '^value is not an integer') or find(err, '^increment or decrement')
 end
 
--- Puts the totals of KEYS first … last into the reply. MGET answers another type as if
--- it were missing, and fails for one forbidden key.
+-- Puts totals into the reply. MGET answers another type as if it were missing, and fails
+-- for one forbidden key.
 local function read(first, last)
   for from = first, last, 1000 do
     local to = min(from + 999, last)
@@ -64,9 +63,7 @@ local function read(first, last)
   end
 end
 
--- The outcome by what the sequence key holds, what a duplicate is told again, and
--- whether the store forgot what it acknowledged.
-local function judge(held)
+local function judge(held) -- returns outcome, notes to repeat, whether much was forgotten
   if number == 0 then return 6, '', false end
   if not held then return ARGV[4] == '1' and number > 1 and 4 or 1, '', acked > 0 end
   local _, _, last, nonce, rest = find(type(held) == 'string' and held or '', '^(%d+) (%d+)(.*)$')
@@ -83,9 +80,7 @@ local function claim() -- the window, and answers what its key holds
   return held
 end
 
--- Decides about each amount of the condition at that place of ARGV, the counter being
--- counted. Returns the sum granted and its bits, by word.
-local function grant(at, counted)
+local function grant(at, counted) -- of a special write; returns the sum and bits by word
   local weight, limit, key = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]), KEYS[tonumber(ARGV[at + 3])]
   local previous, granted, words = key and total(pcall('GET', key)) or 0, 0, {}
   if previous < 0 then return 0, words end
@@ -108,29 +103,29 @@ local function failed(i, key, answer) -- notes why, and returns the total
   return (refused or held == MOST) and held or -1
 end
 
-local function write(i) -- and returns the total
-  local key, delta, at = KEYS[2 + i], ARGV[10 + i], conditions[i]
-  local change, sum, taken, granted, words = tonumber(delta), 0, nil, 0, nil
-  if at or change <= 0 then
-    local value = pcall('GET', key)
-    sum = total(value)
-    if sum < 0 then return failed(i, key, value) end
-    if change < -sum then change, taken = -sum, sum end
-    if at then granted, words = grant(at, sum + change) end
-    change = change + granted
-    delta = format('%.0f', change)
-  end
-  if change ~= 0 then
-    sum = pcall('INCRBY', key, delta)
-    if type(sum) ~= 'number' or sum < 0 then return failed(i, key, sum) end
-    local life = ARGV[7] + ARGV[8] * ((number + i - 1) % 64)
-    if sum == change and pcall('PEXPIRE', key, life) ~= 1 then note(i, 3, 0) end
-  end
+local function added(i, key, delta, sum) -- returns the total, and whether it failed
+  if type(sum) ~= 'number' or sum < 0 then return failed(i, key, sum), true end
+  if sum - delta == 0 and -- a new key
+    pcall('PEXPIRE', key, ARGV[7] + ARGV[8] * ((number + i - 1) % 64)) ~= 1 then note(i, 3, 0) end
+  return sum > MOST and MOST or sum
+end
+
+local function bargain(i, at) -- over a special write, and returns the total
+  local key, change = KEYS[2 + i], tonumber(ARGV[10 + i])
+  local value = pcall('GET', key)
+  local sum, failing = total(value), false
+  if sum < 0 then return failed(i, key, value) end
+  local taken = change < -sum and sum
+  if taken then change = -taken end
+  local granted, words = grant(at, sum + change)
+  change = change + granted
+  if change ~= 0 then sum, failing = added(i, key, change, pcall('INCRBY', key, format('%.0f', change))) end
+  if failing then return sum end
   if taken then note(i, 5, taken) end
-  for word = 0, granted > 0 and floor((ARGV[at + 4] - 1) / 32) or -1 do
+  for word = 0, floor((ARGV[at + 4] - 1) / 32) do
     if words[word] then note(i, 7, words[word]) end
   end
-  return min(sum, MOST)
+  return sum
 end
 
 local held = number > 0 and pcall('GET', KEYS[1])
@@ -141,7 +136,12 @@ if forgotten then note(0, 6, 0) end
 if outcome == 1 then
   redis.call('SET', KEYS[1], ARGV[1] .. ' ' .. ARGV[2], 'PX', ARGV[5])
   held = claim()
-  for i = 1, writes do reply[5 + i] = write(i) end
+  for i = 1, writes do
+    local key, delta, at = KEYS[2 + i], ARGV[10 + i], special[i]
+    local sum = at and bargain(i, at) or pcall('INCRBY', key, delta)
+    local usual = at or type(sum) == 'number' and sum - delta > 0 and sum <= MOST
+    reply[5 + i] = usual and sum or added(i, key, delta, sum)
+  end
   if notes[1] then
     local text = {ARGV[1] .. ' ' .. ARGV[2]}
     for n = 1, #notes, 3 do text[#text + 1] = format('%d:%d:%.0f', notes[n], notes[n + 1], notes[n + 2]) end

@@ -184,10 +184,26 @@ func (c call) args() (texts []string) {
 	for _, arg := range []any{c.number, c.nonce, c.acked, retry, 9000, c.window, 2000, 500, len(c.deltas), reads} {
 		texts = append(texts, fmt.Sprint(arg))
 	}
-	for _, n := range append(slices.Clone(c.deltas), c.conditions...) {
+	specials := slices.Clone(c.conditions)
+	for i, delta := range c.deltas {
+		if delta < 0 && !c.conditional(int64(i)+1) {
+			specials = append(specials, int64(i)+1, 0, 0, 0, 0)
+		}
+	}
+	for _, n := range slices.Concat(c.deltas, specials) {
 		texts = append(texts, fmt.Sprint(n))
 	}
 	return texts
+}
+
+// conditional reports whether a condition is of the write with this index.
+func (c call) conditional(index int64) bool {
+	for at := 0; at < len(c.conditions); at += 5 + int(c.conditions[at+4]) {
+		if c.conditions[at] == index {
+			return true
+		}
+	}
+	return false
 }
 
 // batch is a first attempt that adds the deltas.

@@ -21,23 +21,14 @@ const (
 	noteGranted
 )
 
-// asWritten makes the results those of writes that were all done as asked, but granted
-// nothing; skipped ones if the outcome says that the batch was not applied.
-func asWritten(batch *store.Batch, reply *store.Reply) {
-	reply.Forgotten = false
-	status := store.Skipped
-	if applied(reply.Outcome) {
-		status = store.Written
+// asAsked completes the result of a special write that took all it was asked to take,
+// and was granted nothing.
+func asAsked(w *store.Write, r *store.WriteResult) {
+	if w.Delta < 0 && r.Status == store.Written {
+		r.Taken = uint64(-w.Delta)
 	}
-	for i := range reply.Writes {
-		w, r := &batch.Writes[i], &reply.Writes[i]
-		*r = store.WriteResult{Status: status}
-		if w.Delta < 0 && status == store.Written {
-			r.Taken = uint64(-w.Delta)
-		}
-		if w.Condition != nil {
-			r.Granted = make([]bool, len(w.Condition.Amounts))
-		}
+	if w.Condition != nil {
+		r.Granted = make([]bool, len(w.Condition.Amounts))
 	}
 }
 
@@ -46,6 +37,10 @@ func applied(o store.Outcome) bool { return o == store.Applied || o == store.Dup
 // decodeNotes fills in what the notes from element at on say. A note that does not suit
 // its write is passed over: anybody may have written the sequence key that it comes from.
 func decodeNotes(values []any, at int, batch *store.Batch, reply *store.Reply) error {
+	reply.Forgotten = false
+	if at == len(values) {
+		return nil
+	}
 	for ; at < len(values); at += noteLength {
 		index, err := integer(values, at, 0, store.MaxUnits)
 		if err != nil {

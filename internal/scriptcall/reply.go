@@ -41,13 +41,19 @@ func Decode(raw any, batch *store.Batch, reply *store.Reply) error {
 		return err
 	}
 	reply.Writes = resize(reply.Writes, writes)
-	asWritten(batch, reply)
+	status := store.Skipped
+	if applied(reply.Outcome) {
+		status = store.Written
+	}
 	for i := range reply.Writes {
 		total, err := integer(values, headLength+i, store.Invalid, store.MaxUnits)
 		if err != nil {
 			return err
 		}
-		reply.Writes[i].Total = total
+		reply.Writes[i] = store.WriteResult{Status: status, Total: total}
+		if w := &batch.Writes[i]; isSpecial(w) {
+			asAsked(w, &reply.Writes[i])
+		}
 	}
 	reply.Reads = resize(reply.Reads, reads)
 	for i := range reply.Reads {

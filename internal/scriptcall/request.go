@@ -45,13 +45,14 @@ func (r *Request) Encode(b *store.Batch) []any {
 		args = append(args, key)
 	}
 	const firstKey = 2 // of args
-	conditions := 0
+	specials := 0
 	for i := range b.Writes {
-		if c := b.Writes[i].Condition; c != nil {
-			conditions++
-			if c.Previous != "" {
-				args = append(args, c.Previous)
-			}
+		w := &b.Writes[i]
+		if isSpecial(w) {
+			specials++
+		}
+		if c := w.Condition; c != nil && c.Previous != "" {
+			args = append(args, c.Previous)
 		}
 	}
 	args[1] = int64(len(args) - firstKey)
@@ -65,21 +66,28 @@ func (r *Request) Encode(b *store.Batch) []any {
 	for i := range b.Writes {
 		args = append(args, r.deltas.box(b.Writes[i].Delta))
 	}
-	if conditions > 0 {
-		args = appendConditions(args, b)
+	if specials > 0 {
+		args = appendSpecials(args, b)
 	}
 	r.args = args
 	return args
 }
 
-// appendConditions appends the batch's conditions, whose previous counters are the last
-// keys, in this order.
-func appendConditions(args []any, b *store.Batch) []any {
+// isSpecial reports whether a write does not just add.
+func isSpecial(w *store.Write) bool { return w.Delta <= 0 || w.Condition != nil }
+
+// appendSpecials appends what the script must know of writes that do not just add. Their
+// previous counters are the last keys, in this order.
+func appendSpecials(args []any, b *store.Batch) []any {
 	place := int64(2 + len(b.Writes) + len(b.Reads))
+	none := &store.Condition{}
 	for i := range b.Writes {
+		if !isSpecial(&b.Writes[i]) {
+			continue
+		}
 		c := b.Writes[i].Condition
 		if c == nil {
-			continue
+			c = none
 		}
 		previous := int64(0)
 		if c.Previous != "" {
