@@ -103,3 +103,16 @@ func TestSumsOutOfRangeSaturate(t *testing.T) {
 		}
 	}
 }
+
+func TestUnexpiring(t *testing.T) {
+	t.Parallel()
+	s := newServer()
+	s.errors["PEXPIRE a"] = refusals[0]
+	s.expect(t, batch("seq win a b", 1, 5, 1), 1, 1, 60000, 5, 1, 1, 3, 0)
+	s.expect(t, batch("seq win a b", 1, 5, 1).again(), 1, 2, 60000, 5, 1, 1, 3, 0)
+	s.expect(t, batch("seq win a", 2, 1), 2, 1, 60000, 6)
+	s.holds(t, "seq", "2 5")
+	delete(s.strings, "a")
+	c := call{keys: "seq win a", number: 3, deltas: []int64{0}, conditions: []int64{1, 0, 9, 0, 1, 4}}
+	s.expect(t, c, 3, 1, 60000, 4, 1, 3, 0, 1, 7, 1)
+}

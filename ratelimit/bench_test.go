@@ -6,6 +6,7 @@ package ratelimit
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"runtime"
 	"strconv"
@@ -24,7 +25,10 @@ func benchLimiter(b *testing.B, change func(*Config), opts ...Option) *Limiter {
 	if change != nil {
 		change(&cfg)
 	}
-	opts = append([]Option{WithPartitions(Partition{Name: "memory", Store: memstore.New(nil)})}, opts...)
+	opts = append([]Option{
+		WithPartitions(Partition{Name: "memory", Store: memstore.New(nil)}),
+		WithLogger(slog.New(slog.DiscardHandler)), // a store that keeps nothing is told of
+	}, opts...)
 	l, err := New(cfg, opts...)
 	if err != nil {
 		b.Fatal(err)

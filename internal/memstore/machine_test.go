@@ -22,23 +22,29 @@ import (
 
 func TestRandomHistoriesOfBatches(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(rt *rapid.T) {
-		m := &machine{Store: memstore.New(func() int64 { return 1 }), held: map[string]int64{}}
-		for i := range m.limiters {
-			m.limiters[i] = &sender{sequence: fmt.Sprint("seq", i)}
-		}
-		rt.Repeat(map[string]func(*rapid.T){
-			"":        m.invariants,
-			"send":    m.send,
-			"again":   m.again,
-			"clone":   m.clone,
-			"look":    m.look,
-			"snap":    m.snap,
-			"recall":  m.recall,
-			"flush":   m.flush,
-			"orphan":  m.orphan,
-			"give up": m.giveUp,
-		})
+	rapid.Check(t, history)
+}
+
+// FuzzHistoriesOfBatches is the same, led by coverage.
+func FuzzHistoriesOfBatches(f *testing.F) { f.Fuzz(rapid.MakeFuzz(history)) }
+
+// history is one.
+func history(rt *rapid.T) {
+	m := &machine{Store: memstore.New(func() int64 { return 1 }), held: map[string]int64{}}
+	for i := range m.limiters {
+		m.limiters[i] = &sender{sequence: fmt.Sprint("seq", i)}
+	}
+	rt.Repeat(map[string]func(*rapid.T){
+		"":        m.invariants,
+		"send":    m.send,
+		"again":   m.again,
+		"clone":   m.clone,
+		"look":    m.look,
+		"snap":    m.snap,
+		"recall":  m.recall,
+		"flush":   m.flush,
+		"orphan":  m.orphan,
+		"give up": m.giveUp,
 	})
 }
 
