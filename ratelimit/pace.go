@@ -22,6 +22,7 @@ type pace struct {
 	patience time.Duration // of the next attempt; 0 leaves it to the store
 	entities int           // that the next batch may take
 	late     bool          // an attempt at the batch under way got no reply in time
+	lateTook time.Duration // of the last batch, if it was late; else 0
 }
 
 func paceOf(cfg Config) pace {
@@ -41,19 +42,25 @@ func (c *pace) missed(timedOut bool) {
 
 // answered notes that a batch of so many entities was answered, the last attempt at it
 // within took. If that was nearly too long for the store's own timeout, the next batch is
-// given more time from the start; if it was too long once, the next one takes half as
-// many entities, and those after it ever more again.
+// given more time from the start. If an attempt was too long, the next batch takes half
+// as many entities, and those after it ever more again; but as many as ever at once if
+// fewer made it no faster: then it is the way that is long.
 func (c *pace) answered(entities int, took time.Duration) {
 	c.patience = 0
 	if took > c.timeout/2 {
 		c.patience = min(2*took, c.longest)
 	}
-	if c.late {
+	switch {
+	case c.late:
+		c.late, c.lateTook = false, took
 		c.entities = min(c.batchSize, max(smallestBatch, min(c.entities, entities)/2))
-	} else {
+		return
+	case 4*took > 3*c.lateTook && c.lateTook > 0:
+		c.entities = c.batchSize
+	default:
 		c.entities = min(c.batchSize, c.entities+c.entities/4+1)
 	}
-	c.late = false
+	c.lateTook = 0
 }
 
 // gaveUp notes that the batch under way is sent no more.

@@ -99,6 +99,33 @@ func TestBatchesShrinkWhereRepliesAreLate(t *testing.T) {
 	w.conserves(n)
 }
 
+// Fewer entities make no difference where the way is long: then batches are as large as
+// before at once.
+func TestBatchesDoNotShrinkWhereTheWayIsLong(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		late, next time.Duration // how long the late batch and the one after it take
+		want       int
+	}{
+		{225 * time.Millisecond, 225 * time.Millisecond, 1000},
+		{225 * time.Millisecond, 170 * time.Millisecond, 1000},
+		{225 * time.Millisecond, 300 * time.Millisecond, 1000},
+		{225 * time.Millisecond, 120 * time.Millisecond, 626},
+		{800 * time.Millisecond, 410 * time.Millisecond, 626},
+	} {
+		c := paceOf(Config{MaxKeysPerScript: 1000})
+		c.missed(true)
+		c.answered(1000, row.late)
+		if c.entities != 500 {
+			t.Errorf("%+v: %d entities after a late batch, want 500", row, c.entities)
+		}
+		c.answered(500, row.next)
+		if c.entities != row.want {
+			t.Errorf("%+v: %d entities, want %d", row, c.entities, row.want)
+		}
+	}
+}
+
 // The smallest batch is the configured one where that is smaller still.
 func TestBatchesDoNotShrinkBelowTheirBound(t *testing.T) {
 	t.Parallel()

@@ -21,7 +21,7 @@ var wireScenarios = []scenario{
 	{name: "rolled-back", run: told(rolledBack), unknown: true, destroys: true},
 	{name: "counters-evicted", run: countersEvicted, destroys: true},
 	{name: "absurd-cost", run: absurdCost},
-	{name: "slow-round-trip", run: slowRoundTrip},
+	{name: "slow-round-trip", run: slowRoundTrip, keys: 30}, // one batch, for a window is but four round trips
 }
 
 // resentBelow has a proxy send batches twice, and answer by the second reply; now and
