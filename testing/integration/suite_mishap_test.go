@@ -35,19 +35,8 @@ func TestSuitePoisonedKeys(t *testing.T) {
 	s := newSuite(t)
 	n := s.node(nil)
 	epoch := s.epoch(suiteWindow)
-	poison := map[string]string{
-		"list": "", "text": "x", "empty": `""`, "negative": "-5", "fraction": "1.5",
-		"edge": "9007199254740991", "2^53": "9007199254740992", "int64": "9223372036854775807",
-	}
-	for entity, text := range poison {
-		key := s.key(entity, epoch)
-		if text == "" {
-			s.do(0, "RPUSH", key, "x")
-			s.do(0, "PEXPIRE", key, 600_000)
-		} else {
-			s.do(0, "SET", key, text, "PX", 600_000)
-		}
-	}
+	poison := map[string]string{"list": "", "text": "x", "empty": `""`, "negative": "-5", "fraction": "1.5"}
+	s.spoil(poison, epoch)
 	for i := range 20 {
 		n.Check(fmt.Sprint("good_", i), 5)
 	}
@@ -79,6 +68,51 @@ func TestSuitePoisonedKeys(t *testing.T) {
 	}
 	if got := n.Stats().Delivered; got != 100+2*uint64(len(poison)) {
 		t.Errorf("%d units delivered after all", got)
+	}
+}
+
+// spoil puts texts into the counters of an epoch, and a list where there is none.
+func (s *suite) spoil(texts map[string]string, epoch int64) {
+	for entity, text := range texts {
+		key := s.key(entity, epoch)
+		if text == "" {
+			s.do(0, "RPUSH", key, "x")
+			s.do(0, "PEXPIRE", key, 600_000)
+		} else {
+			s.do(0, "SET", key, text, "PX", 600_000)
+		}
+	}
+}
+
+// A counter out of range is full, not poisoned: it limits, whatever is in it, and takes
+// units as long as the server can add them.
+func TestSuiteSaturatedKeys(t *testing.T) {
+	t.Parallel()
+	s := newSuite(t)
+	n := s.node(nil)
+	epoch := s.epoch(suiteWindow)
+	s.spoil(map[string]string{
+		"edge": "9007199254740991", "2^53": "9007199254740992", "2^62": "4611686018427387904", "int64": "9223372036854775807",
+	}, epoch)
+	for _, entity := range []string{"edge", "2^53", "2^62", "int64"} {
+		n.Check(entity, 7)
+	}
+	s.clock.Advance(time.Second)
+	for _, entity := range []string{"edge", "2^53", "2^62", "int64"} {
+		if d := n.Check(entity, 1); d.Allowed() || d.Level() < 1<<53-1 {
+			t.Errorf("%s: %v at level %v, want limited at 2^53 or so", entity, d.Verdict(), d.Level())
+		}
+	}
+	st := n.Stats()
+	if st.Delivered != 21 || st.Undelivered != 0 || st.Dropped != (ratelimit.Dropped{Overflow: 7}) {
+		t.Errorf("%d delivered, %d undelivered, dropped %+v; want 21, 0, and what the server cannot add as overflow", st.Delivered, st.Undelivered, st.Dropped)
+	}
+	for entity, want := range map[string]string{
+		"edge": "9007199254740998", "2^53": "9007199254740999", "2^62": "4611686018427387911", "int64": "9223372036854775807",
+	} {
+		if got := fmt.Sprintf("%s", s.do(0, "GET", s.key(entity, epoch))); got != want {
+			t.Errorf("%s holds %s, want %s", entity, got, want)
+		}
 	}
 }
 
