@@ -10,8 +10,13 @@ import (
 	"time"
 )
 
-// closeAttempts is how often in a row Close lets a partition fail.
-const closeAttempts = 3
+// What Close lets a partition fail in a row, where its context does not say: for so long
+// if that has no deadline, and so often on a clock that calls the ticks, whose time does
+// not pass meanwhile.
+const (
+	closePatience = 5 * time.Second
+	closeAttempts = 3
+)
 
 // closing is how far Close has come.
 type closing struct {
@@ -44,9 +49,12 @@ func (e *CloseError) Error() string {
 
 // Close ends the limiter: a Check that comes before is delivered or reported, one
 // that comes after is still limited by what this node knows but counts nothing for
-// the fleet. Close syncs what is left, gives a partition up when it failed three
-// times in a row, and returns at the latest when ctx ends; what is left then is
-// reported by a [*CloseError]. A reply that comes later still is ignored.
+// the fleet. Close syncs what is left, and goes on trying, with pauses of up to 0.8 s,
+// until ctx ends; what is left then is reported by a [*CloseError]. A reply that comes
+// later still is ignored. So ctx says how long an outage may last that costs nothing:
+// give it a deadline. Without one a partition is given up that made no headway for five
+// seconds; on a clock that calls the ticks itself, as a fake one does, one that failed
+// three times in a row, whatever ctx allows.
 //
 // The goroutines end within the connect timeout and a tick, a second or the reply
 // timeout, whichever is longest, then the connections
@@ -136,8 +144,8 @@ func (e *entry) awaitCheck() {
 	defer e.mu.Unlock()
 }
 
-// drain ticks until the partition has nothing left, or made no headway three times
-// in a row, or ctx ends.
+// drain ticks until the partition has nothing left, or made no headway for too long, or
+// ctx ends.
 func (p *partition) drain(ctx context.Context) {
 	select {
 	case <-p.turn:
@@ -145,7 +153,7 @@ func (p *partition) drain(ctx context.Context) {
 		return
 	}
 	defer p.endTurn()
-	for failures := 0; failures < closeAttempts && ctx.Err() == nil; {
+	for failures, since := 0, time.Now(); ctx.Err() == nil; {
 		before := p.backlog()
 		err := p.tick(ctx, rankIdle)
 		after := p.backlog()
@@ -153,14 +161,25 @@ func (p *partition) drain(ctx context.Context) {
 			return
 		}
 		if after < before { // only refused units come back
-			failures = 0
+			failures, since = 0, time.Now()
 			if err == nil {
 				continue
 			}
 		}
-		if failures++; failures < closeAttempts && !p.l.driven() {
-			pause(ctx, firstBackoff<<(failures-1))
+		failures++
+		if p.l.driven() {
+			if failures >= closeAttempts {
+				return
+			}
+			continue
 		}
+		wait := min(firstBackoff<<min(failures-1, 8), lastBackoff)
+		if _, bounded := ctx.Deadline(); !bounded {
+			if wait = min(wait, closePatience-time.Since(since)); wait <= 0 {
+				return
+			}
+		}
+		pause(ctx, wait)
 	}
 }
 

@@ -177,27 +177,6 @@ func TestTheLoopBacksOff(t *testing.T) {
 	})
 }
 
-// Close gives a failing partition 100 ms, then 200 ms to recover, and no more.
-func TestCloseTriesThreeTimes(t *testing.T) {
-	t.Parallel()
-	inBubble(t, nil, func(t *testing.T, b *bubble) {
-		b.breaks(nil, errTimeout)
-		b.Check("a", 3)
-		began := time.Now()
-		err := b.Close(context.Background())
-		var left *CloseError
-		if !errors.As(err, &left) || *left != (CloseError{Unknown: 3}) {
-			t.Errorf("Close = %v, want 3 units of unknown fate", err)
-		}
-		if took := time.Since(began); took != 300*time.Millisecond {
-			t.Errorf("Close took %v, want 300 ms", took)
-		}
-		if got := len(b.attempts()); got != 3 {
-			t.Errorf("%d attempts, want 3", got)
-		}
-	})
-}
-
 func TestCloseReturnsWhenItsContextEnds(t *testing.T) {
 	t.Parallel()
 	inBubble(t, nil, func(t *testing.T, b *bubble) {

@@ -46,7 +46,7 @@ func (f *fleet) finish(s *scenario) tally {
 	}
 	for _, m := range f.nodes {
 		if m.dead { // its memory is looked at, as no one could in life
-			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+			ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 			_ = m.Close(ctx) // nothing can be delivered
 			cancel()
 		}
