@@ -70,11 +70,14 @@ const (
 // they are delivered, or the next tick, the table may grow. No lock of the table may be
 // held.
 func (t *table) makeRoom(home uint64, keep *entry, r *reading) {
-	switch over := t.live.Load() - t.limit; {
-	case over > t.spare:
-		t.evictOne(home, keep, spareFlying, r)
-	case over > 0:
+	over := t.live.Load() - t.limit
+	if over > 0 && over <= t.spare {
 		t.evictOne(home, keep, spareLimited, r)
+	}
+	// Entries in flight may fill all that an eviction looks at: the next one makes up for it.
+	for n := 0; n < 2 && over > t.spare; n++ {
+		t.evictOne(home, keep, spareFlying, r)
+		over = t.live.Load() - t.limit
 	}
 }
 

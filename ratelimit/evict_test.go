@@ -392,3 +392,35 @@ func BenchmarkNewKeyInATableOfLimitedEntities(b *testing.B) {
 		l.Check(strconv.Itoa(i), 1)
 	}
 }
+
+// Entries in flight cannot go. However many those are, a flood of keys while nothing is
+// delivered leaves the table within its bound.
+func TestTheTableStaysWithinItsBoundAroundABatchWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ limit, spare, inFlight int }{{1000, 200, 1000}, {1000, 200, 500}, {300, 300, 300}, {64, 20, 64}, {2000, 100, 1500}} {
+		w := newWorld(t)
+		n := w.node(func(cfg *Config) {
+			cfg.LocalCacheMaxEntries, cfg.ChannelCapacity, cfg.MaxKeysPerScript, cfg.MaxSyncKeysPerTick = c.limit, c.spare, c.inFlight, 10_000
+		})
+		for i := range c.limit {
+			n.check(fmt.Sprint("first", i), 1)
+		}
+		n.link.breaks(nil, errTimeout)
+		n.syncFails()
+		bound := int64(c.limit + c.spare + 1)
+		for i := range 30 * c.limit {
+			n.check(fmt.Sprint("then", i), 1)
+			if held := n.table.live.Load(); held > bound+int64(c.inFlight/looks) {
+				t.Fatalf("%+v: %d entries after %d keys, want %d or hardly more", c, held, i+1, bound)
+			}
+		}
+		n.housekeep()
+		n.check("last", 1)
+		if held := n.table.live.Load(); held > bound {
+			t.Errorf("%+v: %d entries in the end, want at most %d", c, held, bound)
+		}
+		n.link.heals()
+		n.sync()
+		w.conserves(n)
+	}
+}
