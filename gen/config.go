@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -28,7 +29,7 @@ type group struct {
 type field struct {
 	Name string // of the struct's field
 	Env  string // after the prefix
-	Type string // "uint64", "int", "time.Duration", "bool", "string", "[]string" or "Overrides"
+	Type string // "uint64", "int", "time.Duration", "bool", "string", "[]string", "Overrides" or a named string
 	Doc  string // full sentences that begin with a verb: the name is put before it
 
 	Default string        // a Go expression; empty: the zero value
@@ -43,6 +44,8 @@ type field struct {
 	Required bool  // there is no default, and New needs a value
 	Min, Max int64 // of the number, of the bytes of a string, or of the elements of a list
 	Step     int64 // the number is a multiple of it; 0: any
+
+	Values []string // all that a named string may be
 }
 
 // A relation compares a field with a multiple of another. It holds when the
@@ -51,6 +54,7 @@ type relation struct {
 	Left     string
 	Op       string // "≥", ">", "≤" or "<"
 	Mul, Div int64
+	Fixed    int64 // in place of Mul where the window is fixed; 0: no other
 	Right    string
 	Why      string
 }
@@ -87,6 +91,9 @@ func (f field) Bounds() string {
 	case "[]string":
 		return fmt.Sprintf("%d … %d URLs", f.Min, f.Max)
 	}
+	if len(f.Values) > 0 {
+		return choices(f.Values)
+	}
 	text := f.number(f.Min) + " … " + f.number(f.Max)
 	if f.Step == int64(time.Millisecond) {
 		text += " in whole milliseconds"
@@ -110,7 +117,9 @@ func (f field) DefaultText() string {
 	case f.Off && f.Default == "":
 		return "0 (off)"
 	case f.Type == "bool":
-		return "false"
+		return cmp.Or(f.Default, "false")
+	case len(f.Values) > 0:
+		return cmp.Or(f.Values[0], "empty")
 	case f.Type == "Overrides":
 		return "empty"
 	case f.Type == "time.Duration":
@@ -154,11 +163,26 @@ func (f field) defaultNumber() int64 {
 	return math.MinInt64
 }
 
-// Limit is what the relation compares its left field with, for people.
-func (r relation) Limit() string {
+// choices lists values for people.
+func choices(values []string) string {
+	texts := slices.Clone(values)
+	for i := range texts {
+		texts[i] = cmp.Or(texts[i], "empty")
+	}
+	last := len(texts) - 1
+	return strings.Join(texts[:last], ", ") + " or " + texts[last]
+}
+
+// Limit is what the relation compares its left field with, for people; FixedLimit is
+// that where the window is fixed.
+func (r relation) Limit() string { return r.limit(r.Mul) }
+
+func (r relation) FixedLimit() string { return r.limit(cmp.Or(r.Fixed, r.Mul)) }
+
+func (r relation) limit(factor int64) string {
 	text := r.Right
-	if r.Mul != 1 {
-		text = fmt.Sprintf("%d × %s", r.Mul, text)
+	if factor != 1 {
+		text = fmt.Sprintf("%d × %s", factor, text)
 	}
 	if r.Div != 1 {
 		text = fmt.Sprintf("%s / %d", text, r.Div)

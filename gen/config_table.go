@@ -28,6 +28,39 @@ var configTable = config{
 				Doc: "is the window: the length of an epoch, and the time over which a threshold is meant. All limiters that share a Redis and a key prefix must use the same one.",
 			},
 			{
+				Name: "Window", Env: "WINDOW",
+				Type: "WindowKind", Default: "WindowLeaky", Values: []string{"leaky", "sliding", "fixed"},
+				Doc: "is what counts against a threshold: a bucket that leaks (leaky), what came within the last window (sliding), or what came since the window began (fixed).",
+			},
+			{
+				Name: "WindowSlices", Env: "WINDOW_SLICES",
+				Type: "int", Default: "30", Min: 2, Max: 1000,
+				Doc: "is in how many slices a sliding window keeps what it counted. At steady load the worst window holds 1 + load / (4 × slices) thresholds on one node; each slice takes 8 bytes of a busy entity.",
+			},
+			{
+				Name: "WindowStrict", Env: "WINDOW_STRICT", Type: "bool",
+				Doc: "counts the oldest slice of a sliding window whole, until the window has left it. With StrictFirstContact no window of one node then exceeds the threshold, at the price of 1 / WindowSlices of it. It is accepted for sliding only.",
+			},
+			{
+				Name: "WindowCalendar", Env: "WINDOW_CALENDAR",
+				Type: "Calendar", Values: []string{"", "hour", "day", "week", "month"},
+				Doc: "makes a fixed window an hour, a day, an ISO week or a month of the calendar. Empty, windows are WindowInterval long and counted from the Unix epoch. With a calendar WindowInterval is the longest such period, whatever it is set to; unless set, SyncInterval is an eighth of it, at most 15m, LocalCacheIdleTimeout that period and LocalCacheTTL two; a counter in Redis lives until its period ends. It is accepted for fixed only.",
+			},
+			{
+				Name: "WindowZone", Env: "WINDOW_ZONE",
+				Type: "string", Default: `"UTC"`, Min: 1, Max: 128,
+				Doc: "is the time zone of the calendar's days, weeks and months, by its IANA name; hours are those of UTC. Another than UTC is accepted for fixed only.",
+			},
+			{
+				Name: "BurstInterval", Env: "BURST_INTERVAL_SECS",
+				Type: "time.Duration", Unit: time.Second, Min: ms, Max: year, Off: true,
+				Doc: "bounds what may come at once: threshold × BurstInterval / WindowInterval units, refilled at threshold / WindowInterval. Off, the threshold alone bounds it.",
+			},
+			{
+				Name: "Inclusive", Env: "INCLUSIVE", Type: "bool",
+				Doc: "lets a threshold of T admit T units. Without it, as in the design this library follows, the T-th unit of a window is limited.",
+			},
+			{
 				Name: "SyncInterval", Env: "SYNC_INTERVAL_SECS",
 				Type: "time.Duration", Unit: time.Second, Min: 4 * ms, Max: year,
 				From: "WindowInterval", Derive: "c.WindowInterval / 4", DeriveText: "WindowInterval / 4", Usual: "15s",
@@ -43,6 +76,16 @@ var configTable = config{
 				Name: "HotSyncInterval", Env: "HOT_SYNC_INTERVAL_MS",
 				Type: "time.Duration", Unit: time.Millisecond, Min: 10 * ms, Max: hour, Off: true,
 				Doc: "is how often Hot entities with something unsent are synced as well, between ticks. It bounds what a large fleet admits above a threshold, at the price of more round trips.",
+			},
+			{
+				Name: "SyncByUnits", Env: "SYNC_BY_UNITS", Type: "bool", Default: "true",
+				Doc: "syncs an entity between ticks as soon as this node holds more unsent units of it than its part of what the fleet may hide, so that a burst is limited within a fraction of a tick. Without it there is one sync per tick.",
+			},
+			{
+				Name: "MinSyncInterval", Env: "MIN_SYNC_INTERVAL_MS",
+				Type: "time.Duration", Unit: time.Millisecond, Min: ms, Max: hour,
+				From: "TickInterval", Derive: "max(time.Millisecond, c.TickInterval/50)", DeriveText: "the greater of 1ms and TickInterval / 50", Usual: "20ms",
+				Doc: "is the least time between two scripts of a partition that SyncByUnits asks for.",
 			},
 			{
 				Name: "CustomKeys", Env: "OVERRIDES_CSV", Type: "Overrides",
@@ -148,13 +191,15 @@ var configTable = config{
 		}},
 	},
 	Relations: []relation{
-		{"SyncInterval", "≤", 1, 1, "WindowInterval", "an estimate older than a window says nothing"},
-		{"TickInterval", "≤", 1, 1, "SyncInterval", "a read that is due waits for the next tick"},
-		{"TickInterval", "≤", 1, 4, "WindowInterval", "the fleet must learn of a count well within its window"},
-		{"HotSyncInterval", "<", 1, 1, "TickInterval", "it adds syncs between ticks"},
-		{"LocalCacheTTL", "≥", 1, 1, "LocalCacheIdleTimeout", "an idle entity goes before an old one"},
-		{"LocalCacheIdleTimeout", "≥", 1, 1, "WindowInterval", "what is evicted earlier still counts"},
-		{"LocalCacheIdleTimeout", ">", 4, 1, "SyncInterval", "an entity of the Low tier is read every 4 × SyncInterval"},
-		{"GlobalCacheTTL", "≥", 2, 1, "WindowInterval", "the counters of two epochs are read"},
+		{Left: "BurstInterval", Op: "≤", Mul: 1, Div: 1, Right: "WindowInterval", Why: "the threshold bounds what comes within a window"},
+		{Left: "SyncInterval", Op: "≤", Mul: 1, Div: 1, Right: "WindowInterval", Why: "an estimate older than a window says nothing"},
+		{Left: "TickInterval", Op: "≤", Mul: 1, Div: 1, Right: "SyncInterval", Why: "a read that is due waits for the next tick"},
+		{Left: "TickInterval", Op: "≤", Mul: 1, Div: 4, Right: "WindowInterval", Why: "the fleet must learn of a count well within its window"},
+		{Left: "HotSyncInterval", Op: "<", Mul: 1, Div: 1, Right: "TickInterval", Why: "it adds syncs between ticks"},
+		{Left: "LocalCacheTTL", Op: "≥", Mul: 1, Div: 1, Right: "LocalCacheIdleTimeout", Why: "an idle entity goes before an old one"},
+		{Left: "LocalCacheIdleTimeout", Op: "≥", Mul: 2, Div: 1, Fixed: 1, Right: "WindowInterval", Why: "what is evicted earlier still counts"},
+		{Left: "LocalCacheIdleTimeout", Op: ">", Mul: 4, Div: 1, Right: "SyncInterval", Why: "an entity of the Low tier is read every 4 × SyncInterval"},
+		{Left: "MinSyncInterval", Op: "≤", Mul: 1, Div: 1, Right: "TickInterval", Why: "it is for syncs between ticks"},
+		{Left: "GlobalCacheTTL", Op: "≥", Mul: 2, Div: 1, Right: "WindowInterval", Why: "the counters of two epochs are read"},
 	},
 }

@@ -36,11 +36,14 @@ func smallConfig() config {
 				{Name: "Extra", Env: "EXTRA_MS", Type: "time.Duration", Unit: time.Millisecond, Min: 10 * ms, Max: sec, Off: true, Doc: "is extra."},
 				{Name: "Half", Env: "HALF_SECS", Type: "time.Duration", Unit: time.Second, Min: ms, Max: hour, From: "WindowInterval", Derive: "c.WindowInterval / 2", DeriveText: "WindowInterval / 2", Usual: "30s", Doc: "is half."},
 				{Name: "Flag", Env: "FLAG", Type: "bool", Doc: "is a flag | switch."},
+				{Name: "On", Env: "ON", Type: "bool", Default: "true", Doc: "is on."},
+				{Name: "Kind", Env: "KIND", Type: "Kind", Default: "KindA", Values: []string{"a", "b", "c"}, Doc: "is a kind."},
+				{Name: "Maybe", Env: "MAYBE", Type: "Maybe", Values: []string{"", "it"}, Doc: "is it, or not."},
 				{Name: "Name", Env: "NAME", Type: "string", Default: `"some_name"`, Min: 1, Max: 9, Doc: "is a name."},
 				{Name: "URLs", Env: "URLS", Type: "[]string", Required: true, Min: 1, Max: 3, Doc: "are URLs."},
 			}},
 		},
-		Relations: []relation{{"Half", "≤", 3, 4, "WindowInterval", "it is so"}},
+		Relations: []relation{{Left: "Half", Op: "≤", Mul: 3, Div: 4, Fixed: 1, Right: "WindowInterval", Why: "it is so"}},
 	}
 }
 
@@ -143,7 +146,7 @@ func TestFilesBeginWithTheMarker(t *testing.T) {
 func TestCheckNamesStaleFiles(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
-	all := "docs/alerts/limiters.yaml, docs/configuration.md, docs/dashboards/limiters.json, docs/metrics.md, ratelimit/config_gen.go, ratelimit/metrics_gen.go"
+	all := "docs/alerts/limiters.yaml, docs/configuration.md, docs/dashboards/limiters.json, docs/metrics.md, ratelimit/config_fields_gen.go, ratelimit/config_gen.go, ratelimit/metrics_gen.go"
 	wantStale := func(step, paths string) {
 		t.Helper()
 		err := run([]string{"-check"}, root, &bytes.Buffer{})

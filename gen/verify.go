@@ -36,8 +36,11 @@ func verifyConfig(c config) error {
 				fail("%q is empty or used twice", name)
 			}
 		}
-		if !slices.Contains(fieldType, f.Type) {
+		if !slices.Contains(fieldType, f.Type) && len(f.Values) < 2 {
 			fail("unknown type %q", f.Type)
+		}
+		if len(f.Values) > 0 && (slices.Contains(fieldType, f.Type) || !goName.MatchString(f.Type)) {
+			fail("type %q has no list of values", f.Type)
 		}
 		if f.Doc == "" {
 			fail("no description")
@@ -59,7 +62,7 @@ func verifyConfig(c config) error {
 		seen[f.Name], seen[f.Env] = true, true
 	}
 	for _, r := range c.Relations {
-		if !seen[r.Left] || !seen[r.Right] || r.Mul < 1 || r.Div < 1 || !slices.Contains(relationOps, r.Op) || r.Why == "" {
+		if !seen[r.Left] || !seen[r.Right] || r.Mul < 1 || r.Fixed < 0 || r.Div < 1 || !slices.Contains(relationOps, r.Op) || r.Why == "" {
 			errs = append(errs, fmt.Errorf("gen: relation %+v: unknown field or operator, no factor, or no reason", r))
 		}
 	}

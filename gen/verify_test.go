@@ -21,6 +21,8 @@ func TestVerifyConfig(t *testing.T) {
 		{"variable twice", func(c *config) { c.Groups[0].Fields[1].Env = "LIMIT" }, `"LIMIT" is empty or used twice`},
 		{"name twice", func(c *config) { c.Groups[0].Fields[1].Name = "Limit" }, `"Limit" is empty or used twice`},
 		{"unknown type", func(c *config) { c.Groups[0].Fields[2].Type = "float64" }, "unknown type"},
+		{"values of a plain type", func(c *config) { c.Groups[0].Fields[2].Values = []string{"a", "b"} }, "has no list of values"},
+		{"one value", func(c *config) { c.Groups[1].Fields[4].Values = []string{"a"} }, "unknown type"},
 		{"no description", func(c *config) { c.Groups[0].Fields[2].Doc = "" }, "no description"},
 		{"number with a unit", func(c *config) { c.Groups[0].Fields[1].Unit = time.Second }, "has a unit"},
 		{"duration without a unit", func(c *config) { c.Groups[0].Fields[0].Unit = 0 }, "has a unit"},

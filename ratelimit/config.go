@@ -33,6 +33,7 @@ type configField struct {
 	derived  bool  // zero is accepted, and the field then follows from
 	from     int   // a field that stands above
 	bounds   string
+	values   []string // all that a named string may be
 
 	value func(*Config) any
 }
@@ -108,6 +109,10 @@ func valueText(value any) string {
 		return durationText(v)
 	case string:
 		return strconv.Quote(v)
+	case WindowKind:
+		return strconv.Quote(string(v))
+	case Calendar:
+		return strconv.Quote(string(v))
 	case []string:
 		return strconv.Quote(strings.Join(redisurl.MaskList(v), ","))
 	case Overrides:

@@ -27,6 +27,8 @@ func TestEnvironmentAllVariables(t *testing.T) {
 	for _, prefix := range []string{DefaultPrefix, "OTHER_", ""} {
 		c, err := configFromEnviron(prefix, environ(prefix,
 			"THRESHOLD=5000", "WINDOW_INTERVAL_SECS=120", "SYNC_INTERVAL_SECS=20", "TICK_INTERVAL_MS=500", "HOT_SYNC_INTERVAL_MS=50",
+			"WINDOW=sliding", "WINDOW_SLICES=12", "WINDOW_STRICT=true", "WINDOW_CALENDAR=", "WINDOW_ZONE= UTC ", "BURST_INTERVAL_SECS=3", "INCLUSIVE=1",
+			"SYNC_BY_UNITS=false", "MIN_SYNC_INTERVAL_MS=25",
 			"OVERRIDES_CSV= a = 1, b=c=2,", "COUNT_LIMITED=true", "STRICT_FIRST_CONTACT=1", "DRY_RUN=T",
 			"LOCAL_CACHE_MAX_ENTRIES=1000", "LOCAL_CACHE_TTL_SECS=1000", "LOCAL_CACHE_IDLE_TIMEOUT_SECS=500",
 			"REDIS_URLS= redis://a , x=rediss://u:p@b/1,, ", "REDIS_KEY_PREFIX=pre fix", "GLOBAL_CACHE_TTL_SECS=300",
@@ -38,7 +40,9 @@ func TestEnvironmentAllVariables(t *testing.T) {
 		}
 		want := Config{
 			GlobalThreshold: 5000, WindowInterval: 2 * time.Minute, SyncInterval: 20 * time.Second, TickInterval: 500 * msec, HotSyncInterval: 50 * msec,
-			CustomKeys: Overrides{"a": 1, "b=c": 2}, CountLimited: true, StrictFirstContact: true, DryRun: true,
+			Window: WindowSliding, WindowSlices: 12, WindowStrict: true, WindowZone: "UTC", BurstInterval: 3 * time.Second, Inclusive: true,
+			MinSyncInterval: 25 * msec,
+			CustomKeys:      Overrides{"a": 1, "b=c": 2}, CountLimited: true, StrictFirstContact: true, DryRun: true,
 			LocalCacheMaxEntries: 1000, LocalCacheTTL: 1000 * time.Second, LocalCacheIdleTimeout: 500 * time.Second,
 			RedisURLs: []string{"redis://a", "x=rediss://u:p@b/1"}, RedisKeyPrefix: "pre fix", GlobalCacheTTL: 300 * time.Second,
 			GlobalReadTimeout: 80 * msec, GlobalWriteTimeout: 70 * msec, ConnectTimeout: 600 * msec,

@@ -30,6 +30,63 @@ type Config struct {
 	// WINDOW_INTERVAL_SECS.
 	WindowInterval time.Duration `env:"WINDOW_INTERVAL_SECS"`
 
+	// Window is what counts against a threshold: a bucket that leaks (leaky),
+	// what came within the last window (sliding), or what came since the
+	// window began (fixed).
+	//
+	// Default leaky; accepted leaky, sliding or fixed; variable WINDOW.
+	Window WindowKind `env:"WINDOW"`
+
+	// WindowSlices is in how many slices a sliding window keeps what it
+	// counted. At steady load the worst window holds 1 + load / (4 × slices)
+	// thresholds on one node; each slice takes 8 bytes of a busy entity.
+	//
+	// Default 30; accepted 2 … 1000; variable WINDOW_SLICES.
+	WindowSlices int `env:"WINDOW_SLICES"`
+
+	// WindowStrict counts the oldest slice of a sliding window whole, until
+	// the window has left it. With StrictFirstContact no window of one node
+	// then exceeds the threshold, at the price of 1 / WindowSlices of it. It
+	// is accepted for sliding only.
+	//
+	// Default false; accepted true, false, 1, 0, t or f; variable
+	// WINDOW_STRICT.
+	WindowStrict bool `env:"WINDOW_STRICT"`
+
+	// WindowCalendar makes a fixed window an hour, a day, an ISO week or a
+	// month of the calendar. Empty, windows are WindowInterval long and
+	// counted from the Unix epoch. With a calendar WindowInterval is the
+	// longest such period, whatever it is set to; unless set, SyncInterval is
+	// an eighth of it, at most 15m, LocalCacheIdleTimeout that period and
+	// LocalCacheTTL two; a counter in Redis lives until its period ends. It
+	// is accepted for fixed only.
+	//
+	// Default empty; accepted empty, hour, day, week or month; variable
+	// WINDOW_CALENDAR.
+	WindowCalendar Calendar `env:"WINDOW_CALENDAR"`
+
+	// WindowZone is the time zone of the calendar's days, weeks and months,
+	// by its IANA name; hours are those of UTC. Another than UTC is accepted
+	// for fixed only.
+	//
+	// Default UTC; accepted 1 … 128 bytes of UTF-8 without control
+	// characters; variable WINDOW_ZONE.
+	WindowZone string `env:"WINDOW_ZONE"`
+
+	// BurstInterval bounds what may come at once: threshold × BurstInterval /
+	// WindowInterval units, refilled at threshold / WindowInterval. Off, the
+	// threshold alone bounds it.
+	//
+	// Default 0 (off); accepted 1ms … 8760h, or 0 for off; variable
+	// BURST_INTERVAL_SECS.
+	BurstInterval time.Duration `env:"BURST_INTERVAL_SECS"`
+
+	// Inclusive lets a threshold of T admit T units. Without it, as in the
+	// design this library follows, the T-th unit of a window is limited.
+	//
+	// Default false; accepted true, false, 1, 0, t or f; variable INCLUSIVE.
+	Inclusive bool `env:"INCLUSIVE"`
+
 	// SyncInterval is the time after which an entity of the Normal tier needs
 	// a read; the Low tier waits four times as long, the Hot tier half as
 	// long.
@@ -52,6 +109,22 @@ type Config struct {
 	// Default 0 (off); accepted 10ms … 1h, or 0 for off; variable
 	// HOT_SYNC_INTERVAL_MS.
 	HotSyncInterval time.Duration `env:"HOT_SYNC_INTERVAL_MS"`
+
+	// SyncByUnits syncs an entity between ticks as soon as this node holds
+	// more unsent units of it than its part of what the fleet may hide, so
+	// that a burst is limited within a fraction of a tick. Without it there
+	// is one sync per tick.
+	//
+	// Default true; accepted true, false, 1, 0, t or f; variable
+	// SYNC_BY_UNITS.
+	SyncByUnits bool `env:"SYNC_BY_UNITS"`
+
+	// MinSyncInterval is the least time between two scripts of a partition
+	// that SyncByUnits asks for.
+	//
+	// Default the greater of 1ms and TickInterval / 50; accepted 1ms … 1h, or
+	// 0 to derive it; variable MIN_SYNC_INTERVAL_MS.
+	MinSyncInterval time.Duration `env:"MIN_SYNC_INTERVAL_MS"`
 
 	// CustomKeys holds the overrides: the threshold of each entity key that
 	// has its own, in units per window.
@@ -197,6 +270,10 @@ func DefaultConfig() Config {
 	return Config{
 		GlobalThreshold:       1_000_000,
 		WindowInterval:        60 * time.Second,
+		Window:                WindowLeaky,
+		WindowSlices:          30,
+		WindowZone:            "UTC",
+		SyncByUnits:           true,
 		LocalCacheMaxEntries:  300_000,
 		RedisKeyPrefix:        "@hanzo/global_rate_limiter",
 		GlobalReadTimeout:     100 * time.Millisecond,
@@ -213,11 +290,15 @@ func DefaultConfig() Config {
 
 // derive fills in the fields that are 0 and derive from others.
 func (c *Config) derive() {
+	c.deriveCalendar()
 	if c.SyncInterval == 0 {
 		c.SyncInterval = c.WindowInterval / 4
 	}
 	if c.TickInterval == 0 {
 		c.TickInterval = min(time.Second, c.SyncInterval/4)
+	}
+	if c.MinSyncInterval == 0 {
+		c.MinSyncInterval = max(time.Millisecond, c.TickInterval/50)
 	}
 	if c.LocalCacheTTL == 0 {
 		c.LocalCacheTTL = 10 * c.WindowInterval
@@ -228,166 +309,4 @@ func (c *Config) derive() {
 	if c.GlobalCacheTTL == 0 {
 		c.GlobalCacheTTL = 2 * c.WindowInterval
 	}
-}
-
-// The fields of Config, as indexes into configFields.
-const (
-	fieldGlobalThreshold = iota
-	fieldWindowInterval
-	fieldSyncInterval
-	fieldTickInterval
-	fieldHotSyncInterval
-	fieldCustomKeys
-	fieldCountLimited
-	fieldStrictFirstContact
-	fieldDryRun
-	fieldLocalCacheMaxEntries
-	fieldLocalCacheTTL
-	fieldLocalCacheIdleTimeout
-	fieldRedisURLs
-	fieldRedisKeyPrefix
-	fieldGlobalCacheTTL
-	fieldGlobalReadTimeout
-	fieldGlobalWriteTimeout
-	fieldConnectTimeout
-	fieldChannelCapacity
-	fieldMaxSyncKeysPerTick
-	fieldMaxKeysPerScript
-	fieldMaxKeyBytes
-	fieldTierScanIntervalTicks
-	fieldScope
-	fieldCount
-)
-
-// configFields says what errors and settings need to know of each field. It is
-// never written to.
-var configFields = [fieldCount]configField{
-	fieldGlobalThreshold: {
-		name: "GlobalThreshold", env: "THRESHOLD",
-		bounds: "0 … 18446744073709551615", value: func(c *Config) any { return c.GlobalThreshold },
-	},
-	fieldWindowInterval: {
-		name: "WindowInterval", env: "WINDOW_INTERVAL_SECS",
-		unit: time.Second, min: int64(100 * time.Millisecond), max: int64(8760 * time.Hour), step: int64(time.Millisecond),
-		bounds: "100ms … 8760h in whole milliseconds", value: func(c *Config) any { return c.WindowInterval },
-	},
-	fieldSyncInterval: {
-		name: "SyncInterval", env: "SYNC_INTERVAL_SECS",
-		unit: time.Second, min: int64(4 * time.Millisecond), max: int64(8760 * time.Hour), derived: true, from: fieldWindowInterval,
-		bounds: "4ms … 8760h, or 0 to derive it", value: func(c *Config) any { return c.SyncInterval },
-	},
-	fieldTickInterval: {
-		name: "TickInterval", env: "TICK_INTERVAL_MS",
-		unit: time.Millisecond, min: int64(time.Millisecond), max: int64(time.Hour), derived: true, from: fieldSyncInterval,
-		bounds: "1ms … 1h, or 0 to derive it", value: func(c *Config) any { return c.TickInterval },
-	},
-	fieldHotSyncInterval: {
-		name: "HotSyncInterval", env: "HOT_SYNC_INTERVAL_MS",
-		unit: time.Millisecond, min: int64(10 * time.Millisecond), max: int64(time.Hour), zero: true,
-		bounds: "10ms … 1h, or 0 for off", value: func(c *Config) any { return c.HotSyncInterval },
-	},
-	fieldCustomKeys: {
-		name: "CustomKeys", env: "OVERRIDES_CSV",
-		bounds: "limits 0 … 18446744073709551615", value: func(c *Config) any { return c.CustomKeys },
-	},
-	fieldCountLimited: {
-		name: "CountLimited", env: "COUNT_LIMITED",
-		bounds: "true, false, 1, 0, t or f", value: func(c *Config) any { return c.CountLimited },
-	},
-	fieldStrictFirstContact: {
-		name: "StrictFirstContact", env: "STRICT_FIRST_CONTACT",
-		bounds: "true, false, 1, 0, t or f", value: func(c *Config) any { return c.StrictFirstContact },
-	},
-	fieldDryRun: {
-		name: "DryRun", env: "DRY_RUN",
-		bounds: "true, false, 1, 0, t or f", value: func(c *Config) any { return c.DryRun },
-	},
-	fieldLocalCacheMaxEntries: {
-		name: "LocalCacheMaxEntries", env: "LOCAL_CACHE_MAX_ENTRIES",
-		min: 1, max: 1000000000,
-		bounds: "1 … 1000000000", value: func(c *Config) any { return c.LocalCacheMaxEntries },
-	},
-	fieldLocalCacheTTL: {
-		name: "LocalCacheTTL", env: "LOCAL_CACHE_TTL_SECS",
-		unit: time.Second, min: int64(100 * time.Millisecond), max: int64(87600 * time.Hour), derived: true, from: fieldWindowInterval,
-		bounds: "100ms … 87600h, or 0 to derive it", value: func(c *Config) any { return c.LocalCacheTTL },
-	},
-	fieldLocalCacheIdleTimeout: {
-		name: "LocalCacheIdleTimeout", env: "LOCAL_CACHE_IDLE_TIMEOUT_SECS",
-		unit: time.Second, min: int64(100 * time.Millisecond), max: int64(87600 * time.Hour), derived: true, from: fieldWindowInterval,
-		bounds: "100ms … 87600h, or 0 to derive it", value: func(c *Config) any { return c.LocalCacheIdleTimeout },
-	},
-	fieldRedisURLs: {
-		name: "RedisURLs", env: "REDIS_URLS",
-		min: 1, max: 256,
-		bounds: "1 … 256 URLs", value: func(c *Config) any { return c.RedisURLs },
-	},
-	fieldRedisKeyPrefix: {
-		name: "RedisKeyPrefix", env: "REDIS_KEY_PREFIX",
-		min: 1, max: 256,
-		bounds: "1 … 256 bytes of UTF-8 without control characters", value: func(c *Config) any { return c.RedisKeyPrefix },
-	},
-	fieldGlobalCacheTTL: {
-		name: "GlobalCacheTTL", env: "GLOBAL_CACHE_TTL_SECS",
-		unit: time.Second, min: int64(200 * time.Millisecond), max: int64(87600 * time.Hour), derived: true, from: fieldWindowInterval,
-		bounds: "200ms … 87600h, or 0 to derive it", value: func(c *Config) any { return c.GlobalCacheTTL },
-	},
-	fieldGlobalReadTimeout: {
-		name: "GlobalReadTimeout", env: "READ_TIMEOUT_MS",
-		unit: time.Millisecond, min: int64(time.Millisecond), max: int64(60 * time.Second),
-		bounds: "1ms … 1m", value: func(c *Config) any { return c.GlobalReadTimeout },
-	},
-	fieldGlobalWriteTimeout: {
-		name: "GlobalWriteTimeout", env: "WRITE_TIMEOUT_MS",
-		unit: time.Millisecond, min: int64(time.Millisecond), max: int64(60 * time.Second),
-		bounds: "1ms … 1m", value: func(c *Config) any { return c.GlobalWriteTimeout },
-	},
-	fieldConnectTimeout: {
-		name: "ConnectTimeout", env: "CONNECT_TIMEOUT_MS",
-		unit: time.Millisecond, min: int64(time.Millisecond), max: int64(60 * time.Second),
-		bounds: "1ms … 1m", value: func(c *Config) any { return c.ConnectTimeout },
-	},
-	fieldChannelCapacity: {
-		name: "ChannelCapacity", env: "CHANNEL_CAPACITY",
-		min: 1, max: 1000000000,
-		bounds: "1 … 1000000000", value: func(c *Config) any { return c.ChannelCapacity },
-	},
-	fieldMaxSyncKeysPerTick: {
-		name: "MaxSyncKeysPerTick", env: "MAX_SYNC_KEYS_PER_TICK",
-		min: 1, max: 10000000,
-		bounds: "1 … 10000000", value: func(c *Config) any { return c.MaxSyncKeysPerTick },
-	},
-	fieldMaxKeysPerScript: {
-		name: "MaxKeysPerScript", env: "MAX_KEYS_PER_SCRIPT",
-		min: 1, max: 10000,
-		bounds: "1 … 10000", value: func(c *Config) any { return c.MaxKeysPerScript },
-	},
-	fieldMaxKeyBytes: {
-		name: "MaxKeyBytes", env: "MAX_KEY_BYTES",
-		min: 64, max: 65536,
-		bounds: "64 … 65536", value: func(c *Config) any { return c.MaxKeyBytes },
-	},
-	fieldTierScanIntervalTicks: {
-		name: "TierScanIntervalTicks", env: "TIER_SCAN_INTERVAL_TICKS",
-		min: 1, max: 1000000,
-		bounds: "1 … 1000000", value: func(c *Config) any { return c.TierScanIntervalTicks },
-	},
-	fieldScope: {
-		name: "Scope", env: "SCOPE",
-		min: 1, max: 128,
-		bounds: "1 … 128 bytes of UTF-8 without control characters", value: func(c *Config) any { return c.Scope },
-	},
-}
-
-// configRelations compares fields with multiples of others. It is never written
-// to.
-var configRelations = [...]configRelation{
-	{left: fieldSyncInterval, op: "≤", right: fieldWindowInterval, mul: 1, div: 1, limit: "WindowInterval"},
-	{left: fieldTickInterval, op: "≤", right: fieldSyncInterval, mul: 1, div: 1, limit: "SyncInterval"},
-	{left: fieldTickInterval, op: "≤", right: fieldWindowInterval, mul: 1, div: 4, limit: "WindowInterval / 4"},
-	{left: fieldHotSyncInterval, op: "<", right: fieldTickInterval, mul: 1, div: 1, limit: "TickInterval"},
-	{left: fieldLocalCacheTTL, op: "≥", right: fieldLocalCacheIdleTimeout, mul: 1, div: 1, limit: "LocalCacheIdleTimeout"},
-	{left: fieldLocalCacheIdleTimeout, op: "≥", right: fieldWindowInterval, mul: 1, div: 1, limit: "WindowInterval"},
-	{left: fieldLocalCacheIdleTimeout, op: ">", right: fieldSyncInterval, mul: 4, div: 1, limit: "4 × SyncInterval"},
-	{left: fieldGlobalCacheTTL, op: "≥", right: fieldWindowInterval, mul: 2, div: 1, limit: "2 × WindowInterval"},
 }

@@ -21,6 +21,9 @@ type configRelation struct {
 	right    int
 	mul, div int64
 	limit    string // the multiple, for people
+
+	fixed      int64 // in place of mul where the window is fixed; 0: no other
+	fixedLimit string
 }
 
 // A problem is one thing wrong with one field.
@@ -63,7 +66,11 @@ func (c Config) problems(requireURLs bool, bad [fieldCount]bool) []problem {
 			bad[id] = true
 		}
 	}
+	r.windowProblems(fail, &bad)
 	for _, rel := range configRelations {
+		if rel.fixed != 0 && r.Window == WindowFixed {
+			rel.mul, rel.limit = rel.fixed, rel.fixedLimit
+		}
 		left := configFields[rel.left].value(&r).(time.Duration)
 		if bad[rel.left] || bad[rel.right] || left == 0 {
 			continue
@@ -90,6 +97,12 @@ func (c *Config) label(field int) string {
 
 // outside says in what way a value is not acceptable by itself.
 func (f *configField) outside(value any) []string {
+	if f.values != nil {
+		if text := fmt.Sprint(value); !slices.Contains(f.values, text) {
+			return []string{shown(text) + ": want " + f.bounds}
+		}
+		return nil
+	}
 	var number int64
 	switch v := value.(type) {
 	case time.Duration:

@@ -73,6 +73,18 @@ func TestDurationBounds(t *testing.T) {
 			"10ms … 1h, or 0 for off",
 		},
 		{
+			"BurstInterval", "BURST_INTERVAL_SECS", func(c *Config, d time.Duration) { c.BurstInterval, c.WindowInterval = d, year },
+			[]time.Duration{0, msec, year},
+			[]time.Duration{-1, 1, msec - 1, year + 1, math.MaxInt64, math.MinInt64},
+			"1ms … 8760h, or 0 for off",
+		},
+		{
+			"MinSyncInterval", "MIN_SYNC_INTERVAL_MS", func(c *Config, d time.Duration) { c.MinSyncInterval = d },
+			[]time.Duration{0, msec, time.Second},
+			[]time.Duration{-1, 1, msec - 1, time.Hour + 1, math.MaxInt64},
+			"1ms … 1h, or 0 to derive it",
+		},
+		{
 			"LocalCacheTTL", "LOCAL_CACHE_TTL_SECS", func(c *Config, d time.Duration) { c.LocalCacheTTL = d; c.quick() },
 			[]time.Duration{0, 100 * msec, 10 * year},
 			[]time.Duration{-1, 1, 100*msec - 1, 10*year + 1, math.MaxInt64},
@@ -124,9 +136,10 @@ func TestDurationBounds(t *testing.T) {
 	}
 }
 
-// quick sets the shortest window there is, with an idle timeout to match.
+// quick sets the shortest window there is, with an idle timeout to match. It is fixed:
+// counts of the others weigh for two windows.
 func (c *Config) quick() {
-	c.WindowInterval, c.SyncInterval, c.LocalCacheIdleTimeout = 100*msec, 20*msec, 100*msec
+	c.Window, c.WindowInterval, c.SyncInterval, c.LocalCacheIdleTimeout = WindowFixed, 100*msec, 20*msec, 100*msec
 }
 
 func TestNumberBounds(t *testing.T) {
@@ -141,6 +154,7 @@ func TestNumberBounds(t *testing.T) {
 		{"LocalCacheMaxEntries", "LOCAL_CACHE_MAX_ENTRIES", func(c *Config, n int) { c.LocalCacheMaxEntries = n }, []int{1, 1_000_000_000}, map[int]string{-1: "-1", 0: "0", 1_000_000_001: "1000000001"}, "1 … 1000000000"},
 		{"ChannelCapacity", "CHANNEL_CAPACITY", func(c *Config, n int) { c.ChannelCapacity = n }, []int{1, 1_000_000_000}, map[int]string{-1: "-1", 0: "0", 1_000_000_001: "1000000001"}, "1 … 1000000000"},
 		{"MaxSyncKeysPerTick", "MAX_SYNC_KEYS_PER_TICK", func(c *Config, n int) { c.MaxSyncKeysPerTick = n }, []int{1, 10_000_000}, map[int]string{-1: "-1", 0: "0", 10_000_001: "10000001"}, "1 … 10000000"},
+		{"WindowSlices", "WINDOW_SLICES", func(c *Config, n int) { c.WindowSlices = n }, []int{2, 1000}, map[int]string{-1: "-1", 0: "0", 1: "1", 1001: "1001"}, "2 … 1000"},
 		{"MaxKeysPerScript", "MAX_KEYS_PER_SCRIPT", func(c *Config, n int) { c.MaxKeysPerScript = n }, []int{1, 10_000}, map[int]string{-1: "-1", 0: "0", 10_001: "10001"}, "1 … 10000"},
 		{"MaxKeyBytes", "MAX_KEY_BYTES", func(c *Config, n int) { c.MaxKeyBytes = n }, []int{64, 65_536}, map[int]string{-1: "-1", 0: "0", 63: "63", 65_537: "65537"}, "64 … 65536"},
 		{"TierScanIntervalTicks", "TIER_SCAN_INTERVAL_TICKS", func(c *Config, n int) { c.TierScanIntervalTicks = n }, []int{1, 1_000_000}, map[int]string{-1: "-1", 0: "0", 1_000_001: "1000001"}, "1 … 1000000"},
@@ -245,10 +259,17 @@ func TestRelations(t *testing.T) {
 		{"hot = tick", func(c *Config) { c.HotSyncInterval = s }, label("HotSyncInterval", "HOT_SYNC_INTERVAL_MS") + "1s: want < TickInterval, which is 1s (" + v + "TICK_INTERVAL_MS)"},
 		{"idle = TTL", func(c *Config) { c.LocalCacheIdleTimeout = 600 * s }, ""},
 		{"idle > derived TTL", func(c *Config) { c.LocalCacheIdleTimeout = 600*s + 1 }, label("LocalCacheTTL", "LOCAL_CACHE_TTL_SECS") + "10m, derived from WindowInterval: want ≥ LocalCacheIdleTimeout, which is 10m0.000000001s (" + v + "LOCAL_CACHE_IDLE_TIMEOUT_SECS)"},
-		{"idle = window", func(c *Config) { c.SyncInterval, c.LocalCacheIdleTimeout = 10*s, 60*s }, ""},
-		{"idle < window", func(c *Config) { c.SyncInterval, c.LocalCacheIdleTimeout = 10*s, 60*s-1 }, idle + "59.999999999s: want ≥ WindowInterval, which is 1m" + window},
-		{"idle > 4 sync", func(c *Config) { c.LocalCacheIdleTimeout = 60*s + 1 }, ""},
-		{"idle = 4 sync", func(c *Config) { c.LocalCacheIdleTimeout = 60 * s }, idle + "1m: want > 4 × SyncInterval, which is 1m (" + v + "SYNC_INTERVAL_SECS)"},
+		{"idle = 2 windows", func(c *Config) { c.LocalCacheIdleTimeout = 120 * s }, ""},
+		{"idle < 2 windows", func(c *Config) { c.LocalCacheIdleTimeout = 120*s - 1 }, idle + "1m59.999999999s: want ≥ 2 × WindowInterval, which is 2m" + window},
+		{"sliding, idle < 2 windows", func(c *Config) { c.Window, c.LocalCacheIdleTimeout = WindowSliding, 120*s-1 }, idle + "1m59.999999999s: want ≥ 2 × WindowInterval, which is 2m" + window},
+		{"fixed, idle = window", func(c *Config) { c.Window, c.SyncInterval, c.LocalCacheIdleTimeout = WindowFixed, 10*s, 60*s }, ""},
+		{"fixed, idle < window", func(c *Config) { c.Window, c.SyncInterval, c.LocalCacheIdleTimeout = WindowFixed, 10*s, 60*s-1 }, idle + "59.999999999s: want ≥ WindowInterval, which is 1m" + window},
+		{"idle > 4 sync", func(c *Config) { c.SyncInterval, c.LocalCacheIdleTimeout = 40*s, 160*s+1 }, ""},
+		{"idle = 4 sync", func(c *Config) { c.SyncInterval, c.LocalCacheIdleTimeout = 40*s, 160*s }, idle + "2m40s: want > 4 × SyncInterval, which is 2m40s (" + v + "SYNC_INTERVAL_SECS)"},
+		{"burst = window", func(c *Config) { c.BurstInterval = 60 * s }, ""},
+		{"burst > window", func(c *Config) { c.BurstInterval = 60*s + 1 }, label("BurstInterval", "BURST_INTERVAL_SECS") + "1m0.000000001s: want ≤ WindowInterval, which is 1m" + window},
+		{"min sync = tick", func(c *Config) { c.MinSyncInterval = s }, ""},
+		{"min sync > tick", func(c *Config) { c.MinSyncInterval = s + 1 }, label("MinSyncInterval", "MIN_SYNC_INTERVAL_MS") + "1.000000001s: want ≤ TickInterval, which is 1s (" + v + "TICK_INTERVAL_MS)"},
 		{"counter TTL = 2 windows", func(c *Config) { c.GlobalCacheTTL = 120 * s }, ""},
 		{"counter TTL < 2 windows", func(c *Config) { c.GlobalCacheTTL = 120*s - 1 }, label("GlobalCacheTTL", "GLOBAL_CACHE_TTL_SECS") + "1m59.999999999s: want ≥ 2 × WindowInterval, which is 2m" + window},
 	} {
@@ -286,7 +307,7 @@ func TestAllFaultsAtOnceInOrder(t *testing.T) {
 		}
 		fields = append(fields, strings.Fields(text)[1])
 	}
-	want := "HotSyncInterval LocalCacheMaxEntries RedisURLs RedisKeyPrefix GlobalReadTimeout GlobalWriteTimeout ConnectTimeout ChannelCapacity MaxSyncKeysPerTick MaxKeysPerScript MaxKeyBytes TierScanIntervalTicks Scope"
+	want := "Window WindowSlices WindowZone HotSyncInterval LocalCacheMaxEntries RedisURLs RedisKeyPrefix GlobalReadTimeout GlobalWriteTimeout ConnectTimeout ChannelCapacity MaxSyncKeysPerTick MaxKeysPerScript MaxKeyBytes TierScanIntervalTicks Scope"
 	if got := strings.Join(fields, " "); got != want {
 		t.Errorf("faults of an almost empty Config:\n got %s\nwant %s", got, want)
 	}

@@ -82,7 +82,7 @@ func newMachine(t *testing.T, rt *rapid.T) *machine {
 			c.ChannelCapacity = rapid.IntRange(1, 6).Draw(rt, "capacity")
 			c.MaxSyncKeysPerTick = rapid.IntRange(1, 6).Draw(rt, "per tick")
 			c.MaxKeysPerScript = rapid.IntRange(1, 4).Draw(rt, "per script")
-			c.LocalCacheIdleTimeout, c.TierScanIntervalTicks, c.MaxKeyBytes = 70*time.Second, 2, 64
+			c.LocalCacheIdleTimeout, c.TierScanIntervalTicks, c.MaxKeyBytes = 121*time.Second, 2, 64
 		}, WithClock(m.clock.Node(offset)))
 		m.nodes = append(m.nodes, &member{node: n, sent: map[string]store.Batch{}})
 	}

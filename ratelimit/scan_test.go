@@ -69,7 +69,9 @@ func TestTheScanEvictsTheIdle(t *testing.T) {
 func TestTheScanLeavesTheUndelivered(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	n := w.node(func(c *Config) { c.TierScanIntervalTicks, c.LocalCacheIdleTimeout = 1, 61*time.Second })
+	n := w.node(func(c *Config) {
+		c.Window, c.TierScanIntervalTicks, c.LocalCacheIdleTimeout = WindowFixed, 1, 61*time.Second
+	})
 	w.clock.Advance(time.Second)
 	n.link.breaks(errUnreachable, nil)
 	n.check("a", 5)

@@ -120,7 +120,7 @@ func TestAnIdleEntityWithUnsentUnitsIsKeptUntilTheyAreDelivered(t *testing.T) {
 	w := newWorld(t)
 	n := w.node(func(c *Config) {
 		c.LocalCacheIdleTimeout, c.LocalCacheTTL, c.SyncInterval = time.Minute, time.Minute, 10*time.Second
-		c.TierScanIntervalTicks = 1
+		c.Window, c.TierScanIntervalTicks = WindowFixed, 1
 	}).alone()
 	n.check("k", 1)
 	w.clock.Advance(30 * time.Second)
@@ -142,18 +142,18 @@ func TestAnIdleEntityWithUnsentUnitsIsKeptUntilTheyAreDelivered(t *testing.T) {
 func TestAnEntryOlderThanItsTTLIsReadFromScratch(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	n := w.node(func(c *Config) { c.LocalCacheTTL, c.LocalCacheIdleTimeout = 90*time.Second, 90*time.Second })
+	n := w.node(func(c *Config) { c.LocalCacheTTL, c.LocalCacheIdleTimeout = 150*time.Second, 150*time.Second })
 	n.check("k", 5) // idle: never read on its own account
 	w.clock.Advance(time.Second)
 	n.reads()
 	w.clock.Advance(44 * time.Second)
 	n.Peek("k")
-	w.clock.Advance(45*time.Second - 1)
+	w.clock.Advance(105*time.Second - 1)
 	if got := n.probe("k"); got != 0 {
 		t.Fatalf("%d counters read before the TTL", got)
 	}
 	w.mem.Set(n.counterKey("k", n.read().epoch-1), "4000")
-	w.clock.Advance(time.Second + 1) // 91 s after its creation, 90 after its first read
+	w.clock.Advance(time.Second + 1) // 151 s after its creation, 150 after its first read
 	if got := n.probe("k"); got != 2 {
 		t.Fatalf("%d counters read after the TTL, want both", got)
 	}
@@ -166,13 +166,13 @@ func TestAnEntryOlderThanItsTTLIsReadFromScratch(t *testing.T) {
 func TestAnEntryOlderThanItsTTLGoesOnDeciding(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	n := w.node(func(c *Config) { c.LocalCacheTTL, c.LocalCacheIdleTimeout = 90*time.Second, 90*time.Second }).alone()
+	n := w.node(func(c *Config) { c.LocalCacheTTL, c.LocalCacheIdleTimeout = 150*time.Second, 150*time.Second }).alone()
 	n.follow([]row{
 		{0, 60, yes, 60},
 		{75 * time.Second, 50, yes, 60*0.75 + 50},
-		{15 * time.Second, 20, no, 60*0.5 + 50 + 20}, // its age is the TTL
-		{15 * time.Second, 35, no, 60*0.25 + 50 + 35},
-		{0, 34, yes, 60*0.25 + 50 + 34},
+		{75 * time.Second, 76, no, 50*0.5 + 76}, // its age is the TTL
+		{15 * time.Second, 88, no, 50*0.25 + 88},
+		{0, 87, yes, 50*0.25 + 87},
 	})
 	if d := n.Peek("k"); d.Basis() != BasisLocal {
 		t.Fatalf("rests on %v", d.Basis())
@@ -183,7 +183,7 @@ func TestAnEntryOlderThanItsTTLGoesOnDeciding(t *testing.T) {
 func TestAnEntryOlderThanItsTTLIsReadAtItsNextAccess(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	n := w.node(func(c *Config) { c.LocalCacheTTL, c.LocalCacheIdleTimeout = 90*time.Second, 90*time.Second })
+	n := w.node(func(c *Config) { c.LocalCacheTTL, c.LocalCacheIdleTimeout = 150*time.Second, 150*time.Second })
 	n.check("k", 85)
 	w.clock.Advance(time.Second)
 	n.reads()
@@ -195,7 +195,7 @@ func TestAnEntryOlderThanItsTTLIsReadAtItsNextAccess(t *testing.T) {
 		if n.reads() > 0 {
 			last = n.read().mono
 		}
-		if age := n.read().mono - last; age >= int64(90*time.Second) {
+		if age := n.read().mono - last; age >= int64(150*time.Second) {
 			t.Fatalf("not read for %v", time.Duration(age))
 		}
 	}

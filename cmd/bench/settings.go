@@ -9,6 +9,7 @@ import (
 	"io"
 	"text/tabwriter"
 	"time"
+	_ "time/tzdata" // for calendars of a zone, wherever the bench runs
 
 	"github.com/hanzoai/limiters/ratelimit"
 )
