@@ -47,7 +47,7 @@ func (b *batch) addLocked(e *entry, read bool, prefix string) {
 			continue
 		}
 		from := len(b.keys)
-		b.keys = appendCounterKey(b.keys, prefix, e.key, e.epoch-1+int64(i))
+		b.keys = appendCounterKey(b.keys, prefix, e.key, e.partition.l.number(e.epoch-1+int64(i)))
 		key := span{from, len(b.keys)}
 		if it.units[i] > 0 {
 			it.at[i] = len(b.Writes)

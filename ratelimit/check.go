@@ -45,7 +45,7 @@ func (l *Limiter) Peek(key string) Decision {
 // counted and at once dropped as stale; a t ahead of the clock counts as now.
 func (l *Limiter) CheckAt(key string, n uint64, t time.Time) (d Decision) {
 	r := l.read()
-	l.decide(&d, key, &request{units: units(n), epoch: l.epochOf(t, &r)}, &r)
+	l.decide(&d, key, &request{units: units(n), epoch: l.epochOf(t, &r), ago: ago(t, &r)}, &r)
 	return d
 }
 
@@ -79,6 +79,8 @@ func (l *Limiter) check(d *Decision, key string, n uint64) {
 type request struct {
 	units     uint64 // at most store.MaxUnits
 	epoch     int64  // to count in
+	ago       int64  // how long ago the units came, in ns
+	look      bool   // decide, and count nothing
 	resolved  bool   // threshold and custom are known
 	custom    bool
 	threshold uint64
@@ -109,7 +111,11 @@ func (l *Limiter) read() reading {
 	if !coarse {
 		r.wall, r.mono = l.clock.Now()
 	}
-	r.epoch, r.into = level.EpochAt(r.wall, l.window)
+	if l.calendar == nil {
+		r.epoch, r.into = level.EpochAt(r.wall, l.window)
+	} else {
+		r.epoch, r.into = l.epochAt(r.wall)
+	}
 	return r
 }
 
@@ -122,7 +128,7 @@ func (l *Limiter) epochOf(t time.Time, r *reading) int64 {
 	if t.Before(time.Unix(0, math.MinInt64)) {
 		return math.MinInt64
 	}
-	epoch, _ := level.EpochAt(t.UnixNano(), l.window)
+	epoch, _ := l.epochAt(t.UnixNano())
 	return epoch
 }
 
@@ -155,9 +161,12 @@ func (l *Limiter) decide(d *Decision, key string, q *request, r *reading) {
 	e.advanceLocked(r)
 	e.useLocked(r)
 	l.setThresholdLocked(e, q, overrides, key)
-	l.decideLocked(d, s, e, q, r, !s.closed.Load())
+	wake := l.decideLocked(d, s, e, q, r, !s.closed.Load())
 	roundEnds := e.roundEndsLocked(hash)
 	e.mu.Unlock()
+	if wake {
+		e.partition.wakeUp()
+	}
 	if roundEnds {
 		l.renewClock()
 	}
@@ -178,10 +187,10 @@ func (l *Limiter) decideAnew(d *Decision, c *check) {
 	s.mu.Lock()
 	open := !s.closed.Load()
 	e := s.findLocked(c.hash, c.name, &c.at)
-	created := false
+	created, wake := false, false
 	if e != nil {
 		l.setThresholdLocked(e, &c.request, c.overrides, c.key)
-		l.decideLocked(d, s, e, &c.request, &c.at, open)
+		wake = l.decideLocked(d, s, e, &c.request, &c.at, open)
 	} else {
 		e = l.firstContactLocked(d, c, open)
 		created = e != nil
@@ -192,6 +201,9 @@ func (l *Limiter) decideAnew(d *Decision, c *check) {
 	roundEnds := s.missesEndRoundLocked()
 	s.mu.Unlock()
 
+	if wake {
+		e.partition.wakeUp()
+	}
 	if created {
 		l.table.makeRoom(c.hash, e, &c.at)
 	}
@@ -203,6 +215,7 @@ func (l *Limiter) decideAnew(d *Decision, c *check) {
 // setThresholdLocked makes the entry's threshold that of the request, or else one that
 // comes from these overrides. It requires the lock of e.
 func (l *Limiter) setThresholdLocked(e *entry, q *request, overrides *snapshot, key string) {
+	before := e.threshold
 	switch {
 	case q.resolved:
 		e.threshold, e.custom, e.generation = q.threshold, q.custom, 0
@@ -210,22 +223,40 @@ func (l *Limiter) setThresholdLocked(e *entry, q *request, overrides *snapshot, 
 		e.threshold, e.custom = l.thresholds.lookup(overrides, key)
 		e.generation = overrides.generation
 	}
+	if e.threshold != before {
+		e.rethresholdLocked(&l.constants, before)
+	}
 }
 
 // decideLocked answers about an entity that the table holds, and counts for the fleet
-// if open. It requires the lock of e; of the shard it needs none.
-func (l *Limiter) decideLocked(d *Decision, s *shard, e *entry, q *request, r *reading, open bool) {
+// if open. It requires the lock of e; of the shard it needs none. It
+// reports whether the entity's partition should be woken once all locks are free.
+func (l *Limiter) decideLocked(d *Decision, s *shard, e *entry, q *request, r *reading, open bool) (wake bool) {
 	d.dryRun, d.custom, d.threshold, d.units = l.dryRun, e.custom, e.threshold, q.units
+	d.kind, d.inclusive = l.kind, l.inclusive
 	m := &d.model
 	e.timesLocked(m, r, l.window)
 	e.countsLocked(m)
-	d.level = m.Level(e.threshold, 0) + level.Float(q.units)
+	var reached float64
+	if l.kind == leaky {
+		reached = m.Level(e.threshold, 0)
+	} else {
+		reached = e.reachedLocked(m, r, &l.constants)
+	}
+	units := level.Float(q.units)
+	d.level = reached + units
 	d.basis = BasisLocal
 	if e.synced && m.Elapsed < 2*l.window {
 		d.basis = BasisFleet
 	}
-	speaks := q.units > 0
-	if !level.Fits(d.level, e.threshold) {
+	speaks := q.units > 0 && !q.look
+	fits := l.fits(reached, max(units, 1), e.threshold)
+	if l.bursts {
+		d.burst = l.burst
+		d.held = e.bucketLocked(&l.constants, r, reached)
+		fits = fits && l.burst.Fits(d.held, max(units, 1), e.threshold)
+	}
+	if !fits {
 		d.verdict = VerdictLimited
 		speaks = speaks && l.countLimited
 	}
@@ -240,44 +271,88 @@ func (l *Limiter) decideLocked(d *Decision, s *shard, e *entry, q *request, r *r
 			e.recordLocked(q.epoch, q.units, open)
 			e.countsLocked(m)
 		}
+		if l.kind == sliding {
+			e.slideLocked(&l.constants, q.units, q.ago, r.mono)
+		}
+		if l.bursts {
+			e.extra.bucket.Fill(units)
+			d.held += units
+		}
 	}
-	if e.wantRead || e.needsReadLocked(d.level, r.mono, &l.constants) {
+	asks := d.level
+	if q.look {
+		asks = reached
+	}
+	if e.wantRead || e.needsReadLocked(asks, r.mono, &l.constants) {
 		e.wantRead, speaks = true, true
 	}
 	if speaks && open {
-		if rank := e.rankLocked(d.level); !e.queued || rank > e.rank {
-			e.queueLocked(rank)
-		}
+		wake = e.queueUnitsLocked(&l.constants, e.rankLocked(d.level))
 	}
+	if l.kind != leaky {
+		l.answerLocked(d, e, r, open)
+	}
+	if d.verdict == VerdictLimited {
+		d.tick, d.renews = l.tick, open && l.onTime && (e.queued || e.inFlight) && !e.partition.failing.Load()
+	}
+	return wake
 }
 
 // firstContactLocked answers about a key that the table does not hold. It adds an
-// entry for it, which it returns locked, if there is something to count; for the
-// fleet if open. It requires the shard's lock.
+// entry for it, which it returns locked, if there is something to count; for the fleet if
+// open. It requires the shard's lock.
 func (l *Limiter) firstContactLocked(d *Decision, c *check, open bool) *entry {
 	if !c.resolved {
 		c.threshold, c.custom = l.thresholds.lookup(c.overrides, c.key)
 	}
+	units := level.Float(c.units)
 	d.dryRun, d.custom, d.threshold, d.units = l.dryRun, c.custom, c.threshold, c.units
-	d.basis = BasisFirstContact
-	d.level = level.Float(c.units)
+	d.kind, d.inclusive = l.kind, l.inclusive
+	d.basis, d.level = BasisFirstContact, units
 	d.model = level.Leaky{Window: l.window, Into: c.at.into}
-	if c.threshold == 0 || l.strict && !level.Fits(d.level, c.threshold) {
+	if l.refusesUnknown(&c.request) {
 		d.verdict = VerdictLimited
 		c.shard.counts.limited++
 	} else {
 		c.shard.counts.allowed++
 	}
-	if c.units == 0 || d.verdict == VerdictLimited && !l.countLimited {
+	if c.look || c.units == 0 || d.verdict == VerdictLimited && !l.countLimited {
 		return nil
 	}
 	e := c.shard.createLocked(c)
 	e.threshold, e.custom = c.threshold, c.custom
 	e.recordLocked(c.epoch, c.units, open)
+	if l.kind == sliding {
+		e.slideLocked(&l.constants, c.units, c.ago, c.at.mono)
+	}
+	if l.bursts {
+		d.burst, e.extra = l.burst, newBucketed(c.at.mono)
+		e.extra.bucket.Fill(units)
+		d.held = units
+	}
 	c.shard.takeLocked(e)
 	d.model.LocalBefore, d.model.Local = float64(e.slots[0].pending), float64(e.slots[1].pending)
 	if open {
 		e.queueLocked(e.rankLocked(d.level))
 	}
+	if l.kind != leaky {
+		l.answerLocked(d, e, &c.at, open)
+	}
 	return e
+}
+
+// refusesUnknown reports whether a first contact is limited.
+func (l *Limiter) refusesUnknown(q *request) bool {
+	if q.threshold == 0 {
+		return true
+	}
+	return l.strict && !l.fits(0, max(1, level.Float(q.units)), q.threshold)
+}
+
+// ago is how long before a reading a time is, at most two epochs; 0 for times ahead.
+func ago(t time.Time, r *reading) int64 {
+	if since := time.Unix(0, r.wall).Sub(t); since > 0 {
+		return int64(since)
+	}
+	return 0
 }

@@ -136,7 +136,7 @@ func TestTheLevelIncludesTheRequest(t *testing.T) {
 		{0, 39, yes, 99},
 		{0, 1, no, 100},
 		{0, 1, no, 100}, // nothing was recorded
-		{0, 0, yes, 99},
+		{0, 0, no, 99},  // no unit more would pass
 	})
 }
 
@@ -221,11 +221,11 @@ func TestLimitedRequestsAreNotCounted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	n := w.node(nil)
-	n.follow([]row{{0, 99, yes, 99}, {0, 1, no, 100}, {0, 70, no, 169}, {0, 0, yes, 99}})
+	n.follow([]row{{0, 99, yes, 99}, {0, 1, no, 100}, {0, 70, no, 169}, {0, 0, no, 99}})
 	w.clock.Advance(time.Second)
 	w.conserves(n)
-	if got := n.Stats(); got.Counted != 99 || got.Delivered != 99 || got.Limited != 2 || got.Allowed != 2 {
-		t.Errorf("counted %d, delivered %d, allowed %d, limited %d; want 99, 99, 2, 2", got.Counted, got.Delivered, got.Allowed, got.Limited)
+	if got := n.Stats(); got.Counted != 99 || got.Delivered != 99 || got.Limited != 3 || got.Allowed != 1 {
+		t.Errorf("counted %d, delivered %d, allowed %d, limited %d; want 99, 99, 1, 3", got.Counted, got.Delivered, got.Allowed, got.Limited)
 	}
 }
 
@@ -434,7 +434,7 @@ func TestDecisionsOfANodeAloneFollowTheReference(t *testing.T) {
 				units := rapid.Uint64Range(0, threshold+2).Draw(rt, "units")
 				want := m.at(r.epoch, float64(r.into)/float64(minute)) + float64(units)
 				verdict := yes
-				if want >= float64(threshold) && m.known {
+				if want+float64(max(units, 1)-units) >= float64(threshold) && m.known {
 					verdict = no
 				}
 				d := n.CheckAt("k", units, time.Unix(0, r.wall-back*minute))

@@ -71,6 +71,9 @@ func (l *Limiter) CheckAll(items []Item) Decisions {
 
 	for i := range demands {
 		dm := &demands[i]
+		if dm.wake {
+			dm.entry.partition.wakeUp()
+		}
 		if dm.created {
 			l.table.makeRoom(dm.hash, dm.entry, &r)
 		}
@@ -96,10 +99,11 @@ type demand struct {
 	entry   *entry // locked; nil if the table holds none
 	limited bool
 	created bool // entry is new: the table may be beyond its bound
+	wake    bool // the entry's partition
 }
 
-// asked is what the demand adds to a level.
-func (dm *demand) asked() float64 { return level.Float(dm.units) }
+// asked is what the demand must fit with: one of no units as one of one would.
+func (dm *demand) asked() float64 { return max(1, level.Float(dm.units)) }
 
 // A repeat is an item whose key an earlier item has, by their indices.
 type repeat struct{ item, first int }
@@ -164,7 +168,7 @@ func unlockAll(demands []demand) (roundEnds bool) {
 
 // decideAllLocked puts the decision about each demand where that of its first item
 // goes. It looks at all demands first. Then each is decided as a check of its own
-// would be; if it is allowed in vain, as one of no units. It requires the locks of all
+// would be, but one that is allowed in vain counts nothing. It requires the locks of all
 // shards, and locks the demands' entries.
 func (l *Limiter) decideAllLocked(demands []demand, decisions Decisions, r *reading) {
 	refused, open := false, true
@@ -178,18 +182,13 @@ func (l *Limiter) decideAllLocked(demands []demand, decisions Decisions, r *read
 	for i := range demands {
 		dm, d := &demands[i], &decisions[demands[i].item]
 		q := dm.request
-		if refused && !dm.limited && !l.countLimited {
-			q.units = 0
-		}
+		q.look = refused && !dm.limited && !l.countLimited
 		if dm.entry != nil {
-			l.decideLocked(d, dm.shard, dm.entry, &q, r, open)
+			dm.wake = l.decideLocked(d, dm.shard, dm.entry, &q, r, open)
 		} else {
 			c := check{request: q, at: *r, key: dm.key, name: dm.name, hash: dm.hash, shard: dm.shard}
 			dm.entry = l.firstContactLocked(d, &c, open)
 			dm.created = dm.entry != nil
-		}
-		if q.units < dm.units {
-			d.units, d.level = dm.units, d.level+dm.asked()
 		}
 	}
 }
@@ -200,11 +199,14 @@ func (l *Limiter) examineLocked(dm *demand, r *reading) {
 	dm.entry = dm.shard.findLocked(dm.hash, dm.name, r)
 	e := dm.entry
 	if e == nil {
-		dm.limited = dm.threshold == 0 || l.strict && !level.Fits(dm.asked(), dm.threshold)
+		dm.limited = l.refusesUnknown(&dm.request)
 		return
 	}
 	l.setThresholdLocked(e, &dm.request, nil, dm.key)
-	var m level.Leaky
-	e.modelLocked(&m, r, l.window)
-	dm.limited = !level.Fits(m.Level(dm.threshold, 0)+dm.asked(), dm.threshold)
+	reached := e.levelLocked(r, &l.constants)
+	dm.limited = !l.fits(reached, dm.asked(), dm.threshold)
+	if l.bursts && !dm.limited {
+		held := e.bucketLocked(&l.constants, r, reached)
+		dm.limited = !l.burst.Fits(held, dm.asked(), dm.threshold)
+	}
 }

@@ -228,9 +228,9 @@ func (n *node) checkEach(items []Item) Decisions {
 	refused := false
 	for key, u := range units {
 		d := n.Peek(key)
-		limited := d.level+float64(u) >= float64(d.threshold)
+		limited := d.level+float64(max(u, 1)) >= float64(d.threshold)
 		if d.basis == BasisFirstContact {
-			limited = d.threshold == 0 || n.strict && u >= d.threshold
+			limited = d.threshold == 0 || n.strict && max(u, 1) >= d.threshold
 		}
 		refused = refused || limited
 	}
@@ -239,9 +239,9 @@ func (n *node) checkEach(items []Item) Decisions {
 		d := n.Peek(key)
 		inVain := refused && !n.countLimited
 		if inVain && d.basis == BasisFirstContact {
-			inVain = d.threshold > 0 && !(n.strict && u >= d.threshold)
+			inVain = d.threshold > 0 && !(n.strict && max(u, 1) >= d.threshold)
 		} else if inVain {
-			inVain = d.level+float64(u) < float64(d.threshold)
+			inVain = d.level+float64(max(u, 1)) < float64(d.threshold)
 		}
 		if !inVain {
 			d = n.Check(key, u)

@@ -32,17 +32,16 @@ func (e *entry) countLocked(s *shard, v Verdict) {
 	} else {
 		e.allowed++
 	}
-	if !e.told {
+	if e.toldAt == 0 {
 		e.tellLocked(s)
 	}
 }
 
 // tellLocked puts the entry into the set of those with something to collect.
 func (e *entry) tellLocked(s *shard) {
-	e.told = true
 	s.told.mu.Lock()
-	e.toldAt = uint32(len(s.told.entries))
 	s.told.entries = append(s.told.entries, e)
+	e.toldAt = uint32(len(s.told.entries))
 	s.told.mu.Unlock()
 }
 
@@ -66,13 +65,13 @@ func (s *shard) collectLocked() {
 
 // collectOneLocked is collectLocked for one entry.
 func (s *shard) collectOneLocked(e *entry) {
-	if !e.told {
+	if e.toldAt == 0 {
 		return
 	}
 	s.told.mu.Lock()
 	last := len(s.told.entries) - 1
 	moved := s.told.entries[last]
-	s.told.entries[e.toldAt], moved.toldAt = moved, e.toldAt
+	s.told.entries[e.toldAt-1], moved.toldAt = moved, e.toldAt
 	s.told.entries[last] = nil
 	s.told.entries = s.told.entries[:last]
 	s.told.mu.Unlock()
@@ -85,7 +84,7 @@ func (s *shard) takeLocked(e *entry) {
 	s.counts.limited += e.limited
 	s.counts.units = plus(s.counts.units, e.units)
 	e.allowed, e.limited, e.units = 0, 0, 0
-	e.told = false
+	e.toldAt = 0
 }
 
 // At the end of a round the system's clock is read for all: after so many checks of an

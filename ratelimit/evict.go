@@ -186,8 +186,8 @@ func (s *shard) passLocked(ev *eviction, e *entry, r *reading) (evicted bool) {
 		s.moveLocked(e, e.place)
 		return false
 	}
-	reached := e.levelLocked(r, s.table.window)
-	limited := reached > 0 && !level.Fits(reached+1, e.threshold)
+	reached := e.levelLocked(r, &s.table.constants)
+	limited := reached > 0 && !s.table.fits(reached, 1, e.threshold)
 	if !limited && e.hits == 0 {
 		s.evictLocked(e, evictSize)
 		return true

@@ -37,8 +37,8 @@ func TestAnAttemptAppliedWithoutAReplyCountsOnce(t *testing.T) {
 		if s := n.Stats(); s.Delivered != 7 || s.Undelivered != 0 || s.Partitions[0].Retries != 3 {
 			t.Errorf("%s: %+v", name, s)
 		}
-		if e := n.entry("a"); e.slots[1].pending != 0 || e.estimate != 7 {
-			t.Errorf("%s: pending %d, estimate %v", name, e.slots[1].pending, e.estimate)
+		if e := n.entry("a"); e.slots[1].pending != 0 || e.slide.Aging != 7 {
+			t.Errorf("%s: pending %d, estimate %v", name, e.slots[1].pending, e.slide.Aging)
 		}
 		w.conserves(n)
 	}

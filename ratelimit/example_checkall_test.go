@@ -32,7 +32,7 @@ func ExampleLimiter_CheckAll() {
 	fmt.Println("the tenant's level:", lim.Peek("tenant:acme").Level())
 	// Output:
 	// refused: limited allowed allowed
-	// retry after 1m0.000000001s
+	// retry after 1m0s
 	// the tenant's level: 4
 }
 

@@ -83,7 +83,7 @@ func ExampleDecision_RetryAfter() {
 	}
 	// Output:
 	// 204 ""
-	// 429 "61"
+	// 429 "60"
 }
 
 // Overrides give single keys a threshold of their own, from the start or at any

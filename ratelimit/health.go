@@ -137,12 +137,11 @@ func (p *partition) compareWindowLocked() {
 	h.otherWindow = theirs
 	if theirs == 0 {
 		p.sayLocked(slog.LevelInfo, "ratelimit: the fleet's window is this limiter's again",
-			slog.Duration("window", p.batch.Window))
+			windowAttr("window", ours))
 		return
 	}
 	p.sayLocked(slog.LevelWarn, "ratelimit: another window is in use under this key prefix; the budget is split until they agree",
-		slog.String("prefix", p.prefix), slog.Duration("window", p.batch.Window),
-		slog.Duration("other_window", time.Duration(theirs)*time.Millisecond))
+		slog.String("prefix", p.prefix), windowAttr("window", ours), windowAttr("other_window", theirs))
 }
 
 // noticeLocked logs counters that cannot be written, and counts that are gone, at most

@@ -114,8 +114,8 @@ func (n *node) structure() (found []string) {
 			}
 		}
 		for i, e := range s.told.entries {
-			if int(e.toldAt) != i || !e.told || e.place == gone {
-				bad("%q is to be collected: %v, at %d, in place %d", e.key, e.told, e.toldAt, e.place)
+			if int(e.toldAt) != i+1 || e.place == gone {
+				bad("%q is to be collected at %d, in place %d", e.key, e.toldAt, e.place)
 			}
 		}
 		if len(listed) > 0 {
@@ -152,7 +152,7 @@ func (n *node) sound(e *entry) (found []string) {
 		bad("in flight %v, in the batch %v", e.inFlight, carried)
 	}
 	r := n.read()
-	copied := entry{epoch: e.epoch, slots: e.slots, estimate: e.estimate, syncedAt: e.syncedAt}
+	copied := entry{epoch: e.epoch, slots: e.slots, slide: e.slide, syncedAt: e.syncedAt}
 	copied.shiftLocked(r.epoch)
 	var m level.Leaky
 	copied.modelLocked(&m, &r, n.window)

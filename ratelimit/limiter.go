@@ -17,7 +17,8 @@ import (
 // with [New], share it, and [Limiter.Close] it. All its methods may be called from
 // any goroutine at any time.
 type Limiter struct {
-	constants // immutable
+	constants           // immutable
+	calendar  *calendar // immutable; nil if windows are all as long
 
 	cfg          Config        // immutable; resolved
 	clock        Clock         // immutable
@@ -28,6 +29,7 @@ type Limiter struct {
 	countLimited bool          // immutable
 	strict       bool          // immutable
 	dryRun       bool          // immutable
+	onTime       bool          // immutable; ticks come by the clock's time, as far as is known
 
 	thresholds *thresholds
 	table      *table
@@ -95,11 +97,13 @@ func assemble(cfg Config, o *options, parts []Partition) (*Limiter, error) {
 		metrics:    metrics, unregister: unregister,
 		closing: closing{done: make(chan struct{})},
 	}
+	l.calendar = newCalendar(cfg)
 	l.life, l.end = context.WithCancel(context.Background())
 	for i, p := range parts {
 		l.partitions = append(l.partitions, newPartition(l, i, p))
 	}
 	l.system, _ = o.clock.(*clock.System)
+	l.onTime = l.system != nil || l.driven()
 	l.table = newTable(l.constants, cfg.LocalCacheMaxEntries, cfg.ChannelCapacity, l.driven(), &l.ledger, func(key string) *partition {
 		return l.partitions[ring.Owner(key)]
 	})

@@ -16,6 +16,12 @@ type driver interface {
 	Tick(interval time.Duration, f func()) (stop func())
 }
 
+// An alarm is a driver that can call once. One that cannot has Tick called, and stop in
+// its first call.
+type alarm interface {
+	After(d time.Duration, f func()) (stop func())
+}
+
 // driven reports whether the clock calls the ticks.
 func (l *Limiter) driven() bool {
 	_, ok := l.clock.(driver)
@@ -56,14 +62,21 @@ func (p *partition) loop() {
 	if !p.l.pause(time.Duration(rand.Int64N(int64(tick)))) {
 		return
 	}
-	ticker := time.NewTicker(step)
+	ticker, units := time.NewTicker(step), time.NewTimer(tick)
 	defer ticker.Stop()
+	defer units.Stop()
 	p.tickIfFree(rankIdle)
 	var since time.Duration
 	for {
 		select {
 		case <-p.l.life.Done():
 			return
+		case <-p.units.wake:
+			units.Reset(p.untilDue())
+			continue
+		case <-units.C:
+			p.tickByUnits()
+			continue
 		case <-ticker.C:
 		}
 		if since += step; since < tick {
@@ -107,12 +120,20 @@ func (p *partition) tickIfFree(lowest rank) {
 	select {
 	case <-p.turn:
 	default:
+		if lowest == rankIdle && p.units.busy.Load() {
+			p.units.owed.Store(true) // what syncs by units goes on with a whole tick
+		}
 		return
 	}
 	defer p.endTurn()
 	if p.backsOff() {
 		return
 	}
+	p.tickTimed(lowest)
+}
+
+// tickTimed ticks and measures how long that takes. It requires the turn.
+func (p *partition) tickTimed(lowest rank) {
 	before := p.l.read()
 	p.tick(p.l.life, lowest) // the error is in the metrics and the log
 	p.l.metrics.tickMS.Update(float64(level.Elapsed(p.l.read().mono, before.mono)) / 1e6)
@@ -132,8 +153,13 @@ func (p *partition) syncOnce(ctx context.Context) error {
 	return p.tick(ctx, rankIdle)
 }
 
+// endTurn lets others tick. What became ready for a sync by units meanwhile follows.
 func (p *partition) endTurn() {
+	more := p.moreUnits()
 	p.turn <- struct{}{}
+	if more {
+		p.wakeUp()
+	}
 }
 
 func (p *partition) backsOff() bool {

@@ -41,7 +41,9 @@ func TestAFakeClockTicksAtEachInterval(t *testing.T) {
 func TestHotEntitiesAreSyncedBetweenTicks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	n := w.node(func(c *Config) { c.HotSyncInterval, c.GlobalThreshold = 200*time.Millisecond, 1000 })
+	n := w.node(func(c *Config) {
+		c.HotSyncInterval, c.GlobalThreshold, c.SyncByUnits = 200*time.Millisecond, 1000, false
+	})
 	var ticks []string
 	for i := range 10 {
 		for key, first := range map[string]uint64{"idle": 1, "warm": 700, "hot": 850} {

@@ -129,18 +129,21 @@ func judge(rt *rapid.T, d Decision) {
 	if level := d.Level(); math.IsNaN(level) || math.IsInf(level, 0) || level < 0 {
 		rt.Fatalf("level %v", level)
 	}
-	if limited := d.Level() >= float64(d.Threshold()); limited != (d.Verdict() == VerdictLimited) && d.Basis() != BasisFirstContact {
+	asked := max(d.units, 1) // one of no units is answered as one of one
+	if limited := d.Level()+float64(asked-d.units) >= float64(d.Threshold()); limited != (d.Verdict() == VerdictLimited) && d.Basis() != BasisFirstContact {
 		rt.Fatalf("level %v of %d: %v", d.Level(), d.Threshold(), d.Verdict())
 	}
-	passes := func(wait int64) bool { return d.model.Level(d.threshold, wait)+float64(d.units) < float64(d.threshold) }
+	passes := func(wait int64) bool {
+		return d.model.Highest(d.threshold, d.tick, wait, d.renews)+float64(asked) < float64(d.threshold)
+	}
 	switch wait := d.RetryAfter(); {
 	case d.Verdict() == VerdictAllowed && wait != 0, wait < 0:
 		rt.Fatalf("%v, RetryAfter %v", d.Verdict(), wait)
 	case d.Verdict() == VerdictLimited && wait == Never:
-		if d.units < d.threshold {
+		if asked < d.threshold {
 			rt.Fatalf("%d units of a threshold of %d never pass", d.units, d.threshold)
 		}
-	case d.Verdict() == VerdictLimited && (!passes(int64(wait)) || wait > 0 && passes(int64(wait)-1)):
+	case d.Verdict() == VerdictLimited && (!passes(int64(wait)) || !d.renews && wait > 0 && passes(int64(wait)-1)):
 		rt.Fatalf("limited at level %v of %d; RetryAfter %v is not the smallest wait that helps", d.Level(), d.Threshold(), wait)
 	}
 }

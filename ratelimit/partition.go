@@ -10,6 +10,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hanzoai/limiters/internal/level"
@@ -31,10 +32,13 @@ type partition struct {
 	turn  chan struct{} // holds one value while nobody ticks
 
 	neighbors neighbors
+	units     unitSync
 
 	taken   []*entry    // of the holder of turn
 	reply   store.Reply // of the holder of turn
 	retried bool        // of the holder of turn; the batch was sent again at once
+
+	failing atomic.Bool // the last attempt was not answered
 
 	mu       sync.Mutex
 	batch    batch  // guarded by mu, but read freely by the holder of turn while carrying
@@ -64,10 +68,14 @@ func newPartition(l *Limiter, index int, p Partition) *partition {
 	n := &partition{
 		index: index, name: p.Name, prefix: prefix, store: p.Store, l: l,
 		turn: make(chan struct{}, 1), pace: paceOf(l.cfg),
+		units: unitSync{wake: make(chan struct{}, 1), keys: l.keysPerTick},
+	}
+	if l.byUnits {
+		n.queue.ready = make([]*entry, 0, l.cfg.MaxKeysPerScript)
 	}
 	n.turn <- struct{}{}
 	n.batch.WindowKey = windowKey(prefix)
-	n.batch.Window = l.cfg.WindowInterval
+	n.batch.Window = time.Duration(windowNumber(l.cfg)) * time.Millisecond
 	n.batch.SequenceTTL = sequenceTTL(l.cfg)
 	n.batch.TTL, n.batch.Spread = expiry(l.cfg)
 	n.neighbors = neighborsOf(tag, l.cfg.RedisKeyPrefix, &n.batch.Batch)
@@ -94,7 +102,8 @@ func (p *partition) tick(ctx context.Context, lowest rank) error {
 			return err
 		}
 	}
-	quota, left := p.queue.quota(p.l.keysPerTick, lowest)
+	quota, left := p.queue.quota(p.units.beginTick(lowest, p.l.keysPerTick), lowest)
+	p.units.keys -= quota.sum()
 	p.noteDeferred(lowest, left)
 	for {
 		p.taken = p.queue.pop(p.taken[:0], p.batchSize(), &quota)
@@ -151,6 +160,7 @@ func (p *partition) encode() bool {
 		s := p.l.table.shardOf(e.hash)
 		e.mu.Lock()
 		if read, speaks := p.speaksLocked(e, !s.closed.Load(), r); speaks {
+			p.l.sliceLocked(e, &r)
 			b.addLocked(e, read, p.prefix)
 		}
 		e.mu.Unlock()
@@ -159,6 +169,10 @@ func (p *partition) encode() bool {
 		return false
 	}
 	b.finish()
+	if p.l.calendar != nil {
+		b.TTL = p.l.counterTTL(&r)
+		b.Spread = b.TTL / 10
+	}
 	if p.silentLocked(r) {
 		p.drawIdentityLocked()
 	}
@@ -199,7 +213,7 @@ func (p *partition) silentLocked(r reading) bool {
 // units in a young epoch, when other nodes may still add to the counter of the one
 // before. After Close (not open) it asks for nothing. It requires the entry's lock.
 func (p *partition) speaksLocked(e *entry, open bool, r reading) (read, speaks bool) {
-	e.queued = false
+	e.queued, e.ready = false, false
 	if e.place == gone {
 		return false, false
 	}
@@ -223,7 +237,10 @@ func (p *partition) deliver(ctx context.Context) error {
 			return nil
 		}
 		p.reply.Number = 0 // the answer before is none to this attempt
+		_, began := p.l.precise()
 		err := p.store.Apply(ctx, &p.batch.Batch, &p.reply)
+		_, ended := p.l.precise()
+		p.noteScript(began, ended)
 		if err == nil && !p.batch.answeredBy(&p.reply) {
 			err = &store.Error{Step: store.StepDecode, Cause: store.CauseMalformed, Err: errWrongReply}
 		}
@@ -278,6 +295,7 @@ func (p *partition) conclude(err error, sent, now reading) (again bool) {
 }
 
 func (p *partition) concludeLocked(err error, sent, now reading) (again bool) {
+	p.failing.Store(err != nil)
 	if err != nil {
 		failure := asStoreError(err)
 		if failure.Fate == store.Unknown {

@@ -27,6 +27,7 @@ type queue struct {
 
 	mu      sync.Mutex
 	waiting [ranks]queueList // guarded by mu
+	ready   []*entry         // guarded by mu; those that may be taken between ticks, too, each once
 }
 
 // A queueList is linked by queuePrev and queueNext. The zero value is empty.
@@ -35,11 +36,14 @@ type queueList struct {
 	len         int
 }
 
-// push queues the entry at a rank. One that waits already moves up if the rank is higher.
-// It requires e's lock.
-func (q *queue) push(e *entry, r rank) {
+// push queues the entry at a rank, as ready or not. One that waits already moves up if the
+// rank is higher, and stays where it is if it becomes ready. It requires e's lock.
+func (q *queue) push(e *entry, r rank, ready bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if ready && len(q.ready) < cap(q.ready) {
+		q.ready = append(q.ready, e)
+	}
 	if e.inQueue {
 		if r <= e.queueRank {
 			return
@@ -50,8 +54,57 @@ func (q *queue) push(e *entry, r rank) {
 	q.waiting[r].pushBack(e)
 }
 
+// readyFor returns whether a sync between ticks has something to take: entities of rankHot,
+// and others.
+func (q *queue) readyFor() (hot, others bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, e := range q.ready {
+		hot = hot || e.queueRank == rankHot
+		others = others || e.queueRank < rankHot
+	}
+	return hot, others
+}
+
+// unreadyLocked forgets those that no longer wait.
+func (q *queue) unreadyLocked() {
+	kept := q.ready[:0]
+	for _, e := range q.ready {
+		if e.inQueue {
+			kept = append(kept, e)
+		}
+	}
+	clear(q.ready[len(kept):])
+	q.ready = kept
+}
+
+// popReady takes up to limit entries off the queue that are ready, and appends them to
+// taken.
+func (q *queue) popReady(taken []*entry, limit int) []*entry {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	n := 0
+	for ; n < len(q.ready) && len(taken) < limit; n++ {
+		if e := q.ready[n]; e.inQueue {
+			q.waiting[e.queueRank].remove(e)
+			e.inQueue = false
+			taken = append(taken, e)
+		}
+	}
+	q.unreadyLocked()
+	return taken
+}
+
 // A quota is how many entries a tick may still take, by rank.
 type quota [ranks]int
+
+// sum is how many entries it is in all.
+func (q *quota) sum() (n int) {
+	for _, of := range q {
+		n += of
+	}
+	return n
+}
 
 // quota returns what a tick may take: of the entries that wait now, up to limit,
 // those of the highest rank first and none below lowest. left is how many more of
@@ -79,6 +132,7 @@ func (q *queue) pop(taken []*entry, limit int, quota *quota) []*entry {
 		quota[r] -= n
 		taken = q.waiting[r].popFront(taken, n)
 	}
+	q.unreadyLocked()
 	return taken
 }
 
@@ -89,6 +143,7 @@ func (q *queue) remove(e *entry) {
 	if e.inQueue {
 		q.waiting[e.queueRank].remove(e)
 		e.inQueue = false
+		q.unreadyLocked()
 	}
 }
 

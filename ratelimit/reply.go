@@ -29,24 +29,30 @@ func (p *partition) acknowledgeLocked(sent, now reading) {
 	p.health.lastSync, p.ackedAt = now.wall, now.mono
 }
 
+// A growth is what a reply tells of one epoch's counter.
+type growth struct {
+	known bool  // the reply holds the total
+	lost  bool  // the total lacks units of this node
+	own   int64 // units of this node that the total contains for the first time
+	whole int64 // by how much the total is above what was known of it
+}
+
 // settleItemLocked accounts for an item's units and learns its totals. It requires the
 // entry's lock.
 func (p *partition) settleItemLocked(it *item, sent, now reading) {
 	e := it.entry
-	var before level.Leaky
-	e.modelLocked(&before, &now, p.l.window)
-	var own uint64   // of the units by which the totals grew
-	var growth int64 // since the reply before
+	before := e.levelLocked(&now, &p.l.constants)
+	var grown [2]growth // of the entry's previous epoch and its current one
 	for i, units := range it.units {
 		epoch := it.epoch - 1 + int64(i)
 		slot := e.slotLocked(epoch)
-		total := store.Invalid
+		total, own := store.Invalid, uint64(0)
 		if units > 0 {
 			result := p.reply.Writes[it.at[i]]
 			p.settleUnitsLocked(e, slot, epoch, units, result.Status)
 			total = result.Total
 			if result.Status == store.Written || result.Status == store.Unexpiring {
-				own += units
+				own = units
 			}
 		} else if it.read {
 			total = p.reply.Reads[it.at[i]]
@@ -54,22 +60,18 @@ func (p *partition) settleItemLocked(it *item, sent, now reading) {
 		if slot != nil && total >= 0 {
 			if e.missesLocked(slot, total) {
 				p.health.lost++
+				grown[epoch-e.epoch+1].lost = true
 			}
-			growth += total - int64(slot.total)
+			g := &grown[epoch-e.epoch+1]
+			g.known, g.own, g.whole = true, int64(own), total-int64(slot.total)
 			slot.total = uint64(total)
 		}
 	}
 	known := e.synced
-	if known {
-		e.share = e.share.Learn(own, uint64(max(0, growth)))
-	}
-	p.learnLocked(e, it, sent)
-	var after level.Leaky
-	e.modelLocked(&after, &now, p.l.window)
-	reached := after.Level(e.threshold, 0)
+	p.learnLocked(e, it, &grown, sent, now)
+	reached := e.levelLocked(&now, &p.l.constants)
 	if it.read && known && e.threshold > 0 {
-		drift := math.Abs(before.Level(e.threshold, 0)-reached) / float64(e.threshold)
-		p.l.metrics.estimateDrift.Update(drift)
+		p.l.metrics.estimateDrift.Update(math.Abs(before-reached) / float64(e.threshold))
 	}
 	if tier := level.TierOf(level.Pressure(reached, e.threshold)); tier != e.tier {
 		p.health.transitions[e.tier][tier]++
@@ -110,20 +112,6 @@ func (p *partition) settleUnitsLocked(e *entry, slot *slot, epoch int64, units u
 		slot.pending = max(slot.pending, slot.unsent) // the entry may have started afresh meanwhile
 		p.l.ledger.drop(e, epoch, units-taken, dropOverflow)
 	}
-}
-
-// learnLocked makes the entry's totals its estimate, as of the time the answered
-// attempt was sent.
-func (p *partition) learnLocked(e *entry, it *item, sent reading) {
-	var m level.Leaky
-	e.modelLocked(&m, &sent, p.l.window)
-	e.estimate = m.Weighed()
-	e.synced, e.syncedAt = true, sent.mono
-	if !it.read {
-		return
-	}
-	e.read, e.readAt, e.wantRead = true, sent.mono, false
-	e.prevFinal = e.epoch == sent.epoch && sent.into >= 2*p.l.constants.tick
 }
 
 // abandonLocked gives the batch up: as unknown if any attempt may have been

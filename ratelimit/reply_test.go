@@ -170,8 +170,8 @@ func TestTotalsOfOtherEpochsAreIgnored(t *testing.T) {
 		})
 		n.sync()
 		e := n.entry("a")
-		if e.slots != [2]slot{{}, {pending: 5, unsent: 5}} || e.estimate != 0 {
-			t.Errorf("a leap of %v: slots %+v, estimate %v, want the units since alone", leap, e.slots, e.estimate)
+		if e.slots != [2]slot{{}, {pending: 5, unsent: 5}} || e.slide.Aging != 0 {
+			t.Errorf("a leap of %v: slots %+v, estimate %v, want the units since alone", leap, e.slots, e.slide.Aging)
 		}
 		if s := n.Stats(); s.Delivered != 60 {
 			t.Errorf("a leap of %v: %+v, want 60 delivered", leap, s)
@@ -200,8 +200,8 @@ func TestTheEstimateIsOfTheAnsweredAttempt(t *testing.T) {
 	_, sent := w.clock.Now()
 	n.sync()
 	e := n.entry("a")
-	if want := 240*0.8 + 60; e.estimate != want || e.syncedAt != sent || e.readAt != sent {
-		t.Errorf("estimate %v as of %d, want %v as of %d, 12 s into the epoch", e.estimate, e.syncedAt, want, sent)
+	if want := 240*0.8 + 60; e.slide.Aging != want || e.syncedAt != sent || e.readAt != sent {
+		t.Errorf("estimate %v as of %d, want %v as of %d, 12 s into the epoch", e.slide.Aging, e.syncedAt, want, sent)
 	}
 	// 2 s later it has leaked 20 units, to below what the counts weigh.
 	if got, want := n.Peek("a").Level(), 240*0.8+60-20; math.Abs(got-want) > 1e-9 {

@@ -270,6 +270,7 @@ func runFlood(t *testing.T, flood int) floodRun {
 	l := scaleLimiter(t, c, s, func(cfg *Config) {
 		cfg.GlobalThreshold = 6_000 // 10 per step
 		cfg.LocalCacheMaxEntries, cfg.ChannelCapacity, cfg.MaxSyncKeysPerTick = entries, capacity, perTick
+		cfg.SyncByUnits = false // it counts the scripts of ticks
 	})
 	run, watch := floodRun{}, &floodWatch{l: l, store: s}
 	var slowest time.Duration

@@ -72,9 +72,10 @@ func (s *shard) scanOneLocked(e *entry, r *reading, counts *[level.Tiers]int) (i
 	if e.idleLocked(r, s.table.idle) && !e.heldLocked() {
 		return true
 	}
-	var m level.Leaky
-	e.modelLocked(&m, r, s.table.window)
-	reached := m.Level(e.threshold, 0)
+	reached := e.levelLocked(r, &s.table.constants)
+	if e.ringed && e.extra.ring.Empty(&e.slide) {
+		e.unsliceLocked()
+	}
 	counts[level.TierOf(level.Pressure(reached, e.threshold))]++
 	return false
 }

@@ -13,7 +13,8 @@ import (
 func TestANodeLearnsItsShareFromWhatItDelivered(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	a, b := w.node(nil), w.node(nil)
+	ticks := func(c *Config) { c.SyncByUnits = false } // it tells what each tick learns
+	a, b := w.node(ticks), w.node(ticks)
 	tick := func(ofA, ofB uint64) {
 		a.check("k", ofA)
 		b.check("k", ofB)

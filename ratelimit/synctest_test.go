@@ -136,7 +136,9 @@ func TestTheLoopSkipsTicksDuringAnAttempt(t *testing.T) {
 func TestHotTicksDoNotSlowWholeOnes(t *testing.T) {
 	t.Parallel()
 	for _, hot := range []time.Duration{300, 700} {
-		inBubble(t, func(c *Config) { c.HotSyncInterval, c.CountLimited = hot*time.Millisecond, true }, func(t *testing.T, b *bubble) {
+		inBubble(t, func(c *Config) {
+			c.HotSyncInterval, c.CountLimited, c.SyncByUnits = hot*time.Millisecond, true, false
+		}, func(t *testing.T, b *bubble) {
 			for range 3000 {
 				b.Check("idle", 1)
 				time.Sleep(20 * time.Millisecond)

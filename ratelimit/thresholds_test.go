@@ -75,7 +75,7 @@ func TestCheckCustomDecidesAsCheckDoes(t *testing.T) {
 		units uint64
 		want  Verdict
 		level float64
-	}{{4, yes, 4}, {5, yes, 9}, {1, no, 10}, {0, yes, 9}} {
+	}{{4, yes, 4}, {5, yes, 9}, {1, no, 10}, {0, no, 9}} {
 		if d := n.CheckCustom("k", c.units); d.Verdict() != c.want || d.Level() != c.level {
 			t.Fatalf("check %d: %v at level %v, want %v at %v", i, d.Verdict(), d.Level(), c.want, c.level)
 		}

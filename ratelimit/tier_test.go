@@ -142,7 +142,7 @@ func TestPromotionIsImmediate(t *testing.T) {
 func TestPromotionMovesAnEntityAheadInTheQueue(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	n := w.node(func(c *Config) { c.MaxSyncKeysPerTick = 1 })
+	n := w.node(func(c *Config) { c.MaxSyncKeysPerTick, c.SyncByUnits = 1, false })
 	for _, key := range []string{"idle", "warm", "hot"} {
 		n.check(key, 1)
 	}

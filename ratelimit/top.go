@@ -93,7 +93,7 @@ func (s *shard) pressed(r reading, n int, least float64) (found []EntityStats, s
 		e.mu.Lock()
 		if e.inTableLocked() {
 			seen++
-			reached := e.levelLocked(&r, s.table.window)
+			reached := e.levelLocked(&r, &s.table.constants)
 			if pressure := level.Pressure(reached, e.threshold); reached > 0 && pressure >= least {
 				candidates = append(candidates, candidate{e, reached, pressure})
 			}
@@ -114,21 +114,6 @@ func (s *shard) pressed(r reading, n int, least float64) (found []EntityStats, s
 		c.entry.mu.Unlock()
 	}
 	return found, seen
-}
-
-// levelLocked is the entity's level at a reading. Unlike a check, it leaves the
-// entry in the epoch it is in.
-func (e *entry) levelLocked(r *reading, window int64) float64 {
-	var m level.Leaky
-	e.modelLocked(&m, r, window)
-	switch r.epoch - e.epoch {
-	case 0, -1:
-	case 1:
-		m.Into = r.into + window
-	default:
-		return 0
-	}
-	return m.Level(e.threshold, 0)
 }
 
 // statsLocked describes the entry at a level reached.

@@ -82,10 +82,10 @@ func (f *Fake) moveLocked(mono int64) {
 	f.mono = mono
 }
 
-// rescheduleLocked sets the first tick's next time, or removes it if there is
-// none before the end of time. It requires mu.
+// rescheduleLocked sets the first tick's next time, or removes it if it is to be called
+// once or there is none before the end of time. It requires mu.
 func (f *Fake) rescheduleLocked(first *tick) {
-	if first.due > math.MaxInt64-first.interval {
+	if first.interval == 0 || first.due > math.MaxInt64-first.interval {
 		heap.Pop(&f.ticks)
 		return
 	}
@@ -129,6 +129,27 @@ func (f *Fake) Tick(interval time.Duration, call func()) (stop func()) {
 	f.nextOrder++
 	if f.mono <= math.MaxInt64-t.interval {
 		t.due = f.mono + t.interval
+		heap.Push(&f.ticks, t)
+	}
+	return func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if t.index >= 0 {
+			heap.Remove(&f.ticks, t.index)
+		}
+	}
+}
+
+// Once has call called once, after d of mono time, by [Fake.Advance]; at once when that
+// next runs if d is not positive. Once stop has returned it is not called; stop may be
+// called again, and by the call itself.
+func (f *Fake) Once(d time.Duration, call func()) (stop func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	t := &tick{order: f.nextOrder, call: call, index: -1}
+	f.nextOrder++
+	if wait := max(0, int64(d)); f.mono <= math.MaxInt64-wait {
+		t.due = f.mono + wait
 		heap.Push(&f.ticks, t)
 	}
 	return func() {

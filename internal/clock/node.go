@@ -33,6 +33,9 @@ func (n *Node) Tick(interval time.Duration, call func()) (stop func()) {
 	return n.fake.Tick(interval, call)
 }
 
+// After is [Fake.Once].
+func (n *Node) After(d time.Duration, call func()) (stop func()) { return n.fake.Once(d, call) }
+
 // SetOffset makes this node's wall differ from the clock's by offset.
 func (n *Node) SetOffset(offset time.Duration) { n.offset.Store(int64(offset)) }
 

@@ -53,17 +53,57 @@ func (m *Leaky) Weighed() float64 { return m.FleetBefore*Weight(m.Into, m.Window
 // EmptyAfter is the wait after which the level is 0 whatever the counts.
 func (m *Leaky) EmptyAfter() int64 { return 2*m.Window - m.Into }
 
-// Wait returns the smallest wait after which ok holds, given that it holds at
-// EmptyAfter and, once true, stays true.
-func (m *Leaky) Wait(ok func(wait int64) bool) int64 {
-	low, high := int64(-1), m.EmptyAfter() // !ok(low) && ok(high)
-	for high-low > 1 {
-		middle := low + (high-low)/2
-		if ok(middle) {
-			high = middle
-		} else {
-			low = middle
+// Highest is the highest level that the entity may have after a wait without further
+// traffic, whether its counters are read meanwhile or not: a read replaces the leaking
+// estimate by what the totals weigh at that moment, and may come at any time until
+// tick has passed; if one is certain, it has come by then. It is finite, never negative,
+// and never grows with wait.
+func (m *Leaky) Highest(threshold uint64, tick, wait int64, certain bool) float64 {
+	highest := m.afterRead(threshold, 0, wait)
+	if !certain || wait < tick {
+		highest = max(highest, m.Level(threshold, wait))
+	}
+	last := min(tick, wait)
+	highest = max(highest, m.afterRead(threshold, last, wait))
+	for _, boundary := range [...]int64{-m.Into, m.Window - m.Into} {
+		// Between boundaries what a read brings rises or falls all the way.
+		if 0 < boundary && boundary < last {
+			highest = max(highest, m.afterRead(threshold, boundary, wait))
 		}
 	}
-	return high
+	return highest
+}
+
+// slack is added to what falls in time, as a part of it: a level that is computed from
+// another reading may differ in its last digits.
+const slack = 1e-14
+
+// afterRead is the level after a wait if the counters are read after the wait read, by
+// which all pending units are part of them.
+func (m *Leaky) afterRead(threshold uint64, read, wait int64) float64 {
+	level := m.allWeighed(wait)
+	if read == wait {
+		return level
+	}
+	estimate := m.allWeighed(read)
+	left := estimate - float64(threshold)*(float64(wait-read)/float64(m.Window))
+	if left += estimate * slack; left < level {
+		return max(0, left)
+	}
+	return level
+}
+
+// allWeighed is what all units weigh after a wait, as totals.
+func (m *Leaky) allWeighed(wait int64) float64 {
+	before, current := m.FleetBefore+m.LocalBefore, m.Fleet+m.Local
+	into := m.Into + wait
+	if into >= m.Window {
+		into -= m.Window
+		before, current = current, 0
+		if into >= m.Window {
+			return 0
+		}
+	}
+	weight := Weight(into, m.Window)
+	return before*min(1, weight+slack) + current
 }

@@ -164,7 +164,7 @@ func TestWaitIsTheFirstNanosecondThatWillDo(t *testing.T) {
 		m, threshold := drawModel(t)
 		below := rapid.Float64Range(1e-9, 1<<54).Draw(t, "below")
 		ok := func(wait int64) bool { return m.Level(threshold, wait) < below }
-		wait := m.Wait(ok)
+		wait := LeastWait(m.EmptyAfter(), ok)
 		if wait < 0 || wait > m.EmptyAfter() {
 			t.Fatalf("wait is %d, want 0 … %d", wait, m.EmptyAfter())
 		}
@@ -173,4 +173,54 @@ func TestWaitIsTheFirstNanosecondThatWillDo(t *testing.T) {
 				wait, m.Level(threshold, wait), m.Level(threshold, wait-1), below)
 		}
 	})
+}
+
+// What a wait promises holds whenever the counters are read until a tick has passed.
+func TestNoReadWithinATickLeavesMoreThanHighest(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		m, threshold := drawModel(rt)
+		tick := rapid.Int64Range(0, m.Window/4).Draw(rt, "tick")
+		wait := rapid.OneOf(rapid.Int64Range(0, tick), rapid.Int64Range(0, 2*m.Window)).Draw(rt, "wait")
+		certain := rapid.Bool().Draw(rt, "certain")
+		highest := m.Highest(threshold, tick, wait, certain)
+		if later := m.Highest(threshold, tick, wait+rapid.Int64Range(0, m.Window).Draw(rt, "more"), certain); later > highest {
+			rt.Fatalf("the highest level rises from %v to %v", highest, later)
+		}
+		if got := m.Level(threshold, wait); got > highest && (!certain || wait < tick) {
+			rt.Fatalf("level %v, highest %v", got, highest)
+		}
+		// A node that reads after some time, as it happens.
+		read := rapid.Int64Range(0, min(tick, wait)).Draw(rt, "read")
+		after := m
+		after.FleetBefore, after.Fleet = m.FleetBefore+m.LocalBefore, m.Fleet+m.Local
+		after.LocalBefore, after.Local, after.Elapsed = 0, 0, 0
+		if after.Into += read; after.Into >= m.Window {
+			after.Into -= m.Window
+			after.FleetBefore, after.Fleet = after.Fleet, 0
+		}
+		after.Estimate = after.Weighed()
+		if got := after.Level(threshold, wait-read); got > highest {
+			rt.Fatalf("read after %d ns the level is %v after %d, highest %v", read, got, wait, highest)
+		}
+	})
+}
+
+func TestLooseCountsPendingUnitsWhole(t *testing.T) {
+	t.Parallel()
+	m := Leaky{Window: minute, Into: minute / 2, FleetBefore: 40, Fleet: 10, LocalBefore: 3, Local: 5}
+	for _, c := range []struct {
+		wait          int64
+		loose, strict float64
+	}{
+		{0, 20 + 10 + 3 + 5, 40 + 10 + 3 + 5},
+		{minute / 4, 10 + 10 + 3 + 5, 40 + 10 + 3 + 5},
+		{minute / 2, 10 + 5, 10 + 5},
+		{minute, 5 + 5, 10 + 5},
+		{minute * 3 / 2, 0, 0},
+	} {
+		if loose, strict := m.Loose(false, c.wait), m.Loose(true, c.wait); loose != c.loose || strict != c.strict {
+			t.Errorf("after %d: %v, strict %v; want %v, %v", c.wait, loose, strict, c.loose, c.strict)
+		}
+	}
 }

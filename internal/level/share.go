@@ -22,3 +22,8 @@ func (s Share) Learn(own, growth uint64) Share {
 
 // Part is the share as a number from 0 to 1; 0 if it is unknown.
 func (s Share) Part() float64 { return float64(s) / 255 }
+
+// Of is the node's part of so many units.
+func (s Share) Of(units uint64) uint64 {
+	return units/255*uint64(s) + units%255*uint64(s)/255
+}

@@ -1,6 +1,6 @@
 package level
 
-// This file tests where tiers begin, and which requests fit.
+// This file tests where tiers begin.
 
 import (
 	"math"
@@ -55,27 +55,5 @@ func TestReadIntervalsOfTiers(t *testing.T) {
 	}
 	if _, ok := Idle.ReadInterval(sync); ok {
 		t.Error("an idle entity is read on its own account")
-	}
-}
-
-func TestFitsIsBelowTheThreshold(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		level     float64
-		threshold uint64
-		want      bool
-	}{
-		{0, 0, false},
-		{0, 1, true},
-		{1, 1, false},
-		{99, 100, true},
-		{math.Nextafter(100, 0), 100, true},
-		{100, 100, false},
-		{1 << 53, 1<<53 + 2, true},
-		{1 << 62, math.MaxUint64, true},
-	} {
-		if got := Fits(c.level, c.threshold); got != c.want {
-			t.Errorf("Fits(%v, %d) = %v, want %v", c.level, c.threshold, got, c.want)
-		}
 	}
 }

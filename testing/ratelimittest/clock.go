@@ -62,6 +62,13 @@ func (c *Clock) Tick(interval time.Duration, f func()) (stop func()) {
 	return c.tickAfter(interval, interval, f)
 }
 
+// once has f called once, after d, inside Advance. Once stop has returned it does not
+// begin, and if it waits for a store's reply it has ended.
+func (c *Clock) once(d time.Duration, f func()) (stop func()) {
+	w := &waiter{clock: c}
+	return w.stopBy(c.fake.Once(d, func() { w.call(f) }))
+}
+
 // tickAfter is Tick with another wait before the first call.
 func (c *Clock) tickAfter(first, interval time.Duration, f func()) (stop func()) {
 	w := &waiter{clock: c}

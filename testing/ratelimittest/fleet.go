@@ -176,3 +176,6 @@ func (c *nodeClock) Tick(interval time.Duration, f func()) (stop func()) {
 	first := interval + time.Duration(c.phase*float64(interval))
 	return c.clock.tickAfter(first, interval, f)
 }
+
+// After calls what the limiter does between its ticks.
+func (c *nodeClock) After(d time.Duration, f func()) (stop func()) { return c.clock.once(d, f) }

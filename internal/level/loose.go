@@ -1,0 +1,119 @@
+package level
+
+// This file is the sliding window of an entity that has no slices yet: far below its
+// threshold, or on its way there since the last tick.
+
+// Loose is the level after a wait, of an entity without slices: the totals weighed, or
+// whole if strict, and the pending units whole. It never grows with wait.
+func (m *Leaky) Loose(strict bool, wait int64) float64 {
+	fleetBefore, fleet, localBefore, local := m.FleetBefore, m.Fleet, m.LocalBefore, m.Local
+	into := m.Into + wait
+	if into >= m.Window {
+		into -= m.Window
+		fleetBefore, fleet, localBefore, local = fleet, 0, local, 0
+		if into >= m.Window {
+			return 0
+		}
+	}
+	if strict {
+		return fleetBefore + fleet + localBefore + local
+	}
+	return fleetBefore*Weight(into, m.Window) + fleet + localBefore + local
+}
+
+// A Beginning is what is known of an entity when it gets slices. Times are monotonic.
+type Beginning struct {
+	Mono    int64     // now
+	EpochAt int64     // when the current epoch began
+	Window  int64     // how long epochs are
+	Before  uint64    // the fleet's total of the epoch before
+	Fleet   uint64    // and of the current one
+	ReadAt  int64     // as of then
+	Own     [2]uint64 // what this node counted of Before and Fleet, as far as is known
+	Pending uint64    // what this node counted beyond them
+	First   int64     // when this node's first unit of all these came
+	Last    int64     // and the last
+}
+
+// Note notes, for an entity without slices, that this node counted something at mono.
+func (h *Slide) Note(mono int64) {
+	if h.End == 0 {
+		h.End, h.Sum = mono, uint64(mono)
+		return
+	}
+	h.End, h.Sum = min(h.End, mono), uint64(max(int64(h.Sum), mono))
+}
+
+// Noted returns when this node's first and last units came, mono if none is noted.
+func (h *Slide) Noted(mono int64) (first, last int64) {
+	if h.End == 0 {
+		return mono, mono
+	}
+	return h.End, max(h.End, int64(h.Sum))
+}
+
+// Begin gives the ring slices that hold what is known. What this node counted is spread
+// from its first unit on, what the others did over the whole epochs. If strict, this
+// node's units are taken to have come as late as they can have.
+func (r *Ring) Begin(s *Sliding, h *Slide, b *Beginning) {
+	r.Make(s, h, b.Mono)
+	r.fill(s, h, b)
+}
+
+// fill is Begin for a ring that has slices, and nothing in them.
+func (r *Ring) fill(s *Sliding, h *Slide, b *Beginning) {
+	r.BeginTotals(s, h, b)
+	r.own(s, h, max(b.First, min(b.ReadAt, b.Last)), b.Last, b.Pending)
+}
+
+// BeginTotals adds the totals to a ring that holds none of them.
+func (r *Ring) BeginTotals(s *Sliding, h *Slide, b *Beginning) {
+	before, fleet := min(b.Own[0], b.Before), min(b.Own[1], b.Fleet)
+	readAt := max(b.ReadAt, b.EpochAt)
+	r.Spread(s, h, b.EpochAt-b.Window, b.EpochAt, b.Before-before, false)
+	r.Spread(s, h, b.EpochAt, readAt, b.Fleet-fleet, false)
+	r.own(s, h, max(b.First, b.EpochAt-b.Window), b.EpochAt, before)
+	r.own(s, h, max(b.First, b.EpochAt), readAt, fleet)
+}
+
+// own spreads what this node counted.
+func (r *Ring) own(s *Sliding, h *Slide, from, to int64, units uint64) {
+	if s.Strict {
+		from = to
+	}
+	r.Spread(s, h, from, to, units, true)
+}
+
+// Others takes into account that the others counted so many units evenly from one time
+// to another, or took so many back. It reports whether the window held too few of
+// theirs: then the store has lost some, and the ring must begin again.
+func (r *Ring) Others(s *Sliding, h *Slide, from, to, units int64) (lost bool) {
+	if units >= 0 {
+		r.Spread(s, h, from, to, uint64(units), false)
+		return false
+	}
+	return r.TakeOthers(h, uint64(-units)) > 0
+}
+
+// PassAt is Ring.PassAt of the ring that this would begin.
+func (b *Beginning) PassAt(s *Sliding, ok func(level float64) bool) int64 {
+	if s.Slices < few {
+		var slices [few]slice
+		return b.passAt(s, slices[:s.Slices+1], ok)
+	}
+	return b.passAtOfMany(s, ok)
+}
+
+// few is more than a window usually has slices; most is more than any has.
+const few, most = 65, 1001
+
+func (b *Beginning) passAtOfMany(s *Sliding, ok func(level float64) bool) int64 {
+	var slices [most]slice
+	return b.passAt(s, slices[:s.Slices+1], ok)
+}
+
+func (b *Beginning) passAt(s *Sliding, slices []slice, ok func(level float64) bool) int64 {
+	r, h := Ring{slices: slices}, Slide{End: s.EndOf(b.Mono)}
+	r.fill(s, &h, b)
+	return r.PassAt(s, &h, b.Mono, ok)
+}

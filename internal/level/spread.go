@@ -1,0 +1,105 @@
+package level
+
+// This file puts units into a sliding window that came at times known only roughly, and
+// takes such units off it.
+
+import "math/bits"
+
+// Spread adds units that came evenly from one time to another, of this node or of the
+// others. Those of slices that have left the window are left out. The ring must have
+// rolled to the present, which ends the span at the latest.
+func (r *Ring) Spread(s *Sliding, h *Slide, from, to int64, units uint64, own bool) {
+	to = min(to, h.End)
+	from = min(from, to)
+	if units == 0 {
+		return
+	}
+	if from == to {
+		r.put(h, r.age(s, h, from), units, own)
+		return
+	}
+	whole := uint64(to - from)
+	done := uint64(0)
+	for age := r.age(s, h, from); age >= 0; age-- {
+		end := min(h.End-int64(age)*s.Width, to)
+		high, low := bits.Mul64(units, uint64(end-from))
+		upTo, _ := bits.Div64(high, low, whole) // ≤ units: end ≤ to
+		r.put(h, age, upTo-done, own)
+		if done = upTo; end == to {
+			return
+		}
+	}
+}
+
+// age is by how many slices that of a time is older than the current one.
+func (r *Ring) age(s *Sliding, h *Slide, mono int64) int {
+	if mono >= h.End-s.Width {
+		return 0
+	}
+	return int((h.End - 1 - mono) / s.Width)
+}
+
+// put adds units to a slice.
+func (r *Ring) put(h *Slide, age int, units uint64, own bool) {
+	oldest := len(r.slices) - 1
+	switch {
+	case units == 0 || age > oldest:
+		return
+	case age == oldest:
+		h.Aging += Float(units)
+		r.passAt = 0
+		return
+	}
+	h.Sum += units
+	if age > 0 {
+		r.base += units
+		units = r.store(h, age, units, own)
+		r.base -= units // what was cut off
+	}
+	if !own {
+		r.base += units
+		r.others += units
+	}
+}
+
+// store adds units to a slice before the current one, and returns what its unit cuts
+// off: for the current one.
+func (r *Ring) store(h *Slide, age int, units uint64, own bool) (cut uint64) {
+	for {
+		c := &r.slices[r.back(age)]
+		held := &c.others
+		if own {
+			held = &c.own
+		}
+		if add := units >> r.shift; add <= widest-uint64(*held) {
+			*held += uint32(add)
+			return units & (1<<r.shift - 1)
+		}
+		mine, theirs := r.coarsen()
+		r.base -= mine
+		r.others += theirs
+	}
+}
+
+// TakeOthers takes units off what the others counted, the newest first, and returns how
+// many of them the window does not hold.
+func (r *Ring) TakeOthers(h *Slide, units uint64) (missing uint64) {
+	r.passAt = 0
+	take := min(units, r.others)
+	r.others -= take
+	r.base -= take
+	h.Sum -= take
+	units -= take
+	for age := 1; age < len(r.slices)-1 && units > 0; age++ {
+		c := &r.slices[r.back(age)]
+		take := min(units, uint64(c.others)<<r.shift)
+		parts := (take + 1<<r.shift - 1) >> r.shift
+		c.others -= uint32(parts)
+		back := parts<<r.shift - take // what the last part held beyond, stays in the current slice
+		r.others += back
+		r.base -= take
+		h.Sum -= take
+		units -= take
+	}
+	return units
+}
