@@ -81,6 +81,7 @@ type request struct {
 	epoch     int64  // to count in
 	ago       int64  // how long ago the units came, in ns
 	look      bool   // decide, and count nothing
+	turned    bool   // time has passed since the entity's check before
 	resolved  bool   // threshold and custom are known
 	custom    bool
 	threshold uint64
@@ -158,6 +159,7 @@ func (l *Limiter) decide(d *Decision, key string, q *request, r *reading) {
 		l.decideAnew(d, &check{*q, *r, overrides, key, name, hash, s})
 		return
 	}
+	q.turned = e.usedAt < r.mono
 	e.advanceLocked(r)
 	e.useLocked(r)
 	l.setThresholdLocked(e, q, overrides, key)
@@ -186,7 +188,7 @@ func (l *Limiter) decideAnew(d *Decision, c *check) {
 	s := c.shard
 	s.mu.Lock()
 	open := !s.closed.Load()
-	e := s.findLocked(c.hash, c.name, &c.at)
+	e := s.findLocked(&c.request, c.hash, c.name, &c.at)
 	created, wake := false, false
 	if e != nil {
 		l.setThresholdLocked(e, &c.request, c.overrides, c.key)
@@ -251,6 +253,9 @@ func (l *Limiter) decideLocked(d *Decision, s *shard, e *entry, q *request, r *r
 	}
 	speaks := q.units > 0 && !q.look
 	fits := l.fits(reached, max(units, 1), e.threshold)
+	if !fits && q.turned {
+		fits = l.turnLocked(m, r, max(units, 1), e.threshold)
+	}
 	if l.bursts {
 		d.burst = l.burst
 		d.held = e.bucketLocked(&l.constants, r, reached)
@@ -293,9 +298,17 @@ func (l *Limiter) decideLocked(d *Decision, s *shard, e *entry, q *request, r *r
 		l.answerLocked(d, e, r, open)
 	}
 	if d.verdict == VerdictLimited {
-		d.tick, d.renews = l.tick, open && l.onTime && (e.queued || e.inFlight) && !e.partition.failing.Load()
+		d.tick = l.tick
 	}
 	return wake
+}
+
+// turnLocked reports whether a request that does not fit, the first of its entity at this
+// moment, comes just when an epoch begins, and would fit a nanosecond later: what is older
+// begins to fade then. So who is told to wait for a boundary need not wait a
+// nanosecond more, and in whole seconds not a second.
+func (l *Limiter) turnLocked(m *level.Leaky, r *reading, asked float64, threshold uint64) bool {
+	return l.kind == leaky && r.into == 0 && l.fits(m.Level(threshold, 1), asked, threshold)
 }
 
 // firstContactLocked answers about a key that the table does not hold. It adds an

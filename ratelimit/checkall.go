@@ -196,7 +196,7 @@ func (l *Limiter) decideAllLocked(demands []demand, decisions Decisions, r *read
 // examineLocked finds the demand's entry and whether a check of its own would be
 // limited, and locks the entry. It requires the lock of the shard.
 func (l *Limiter) examineLocked(dm *demand, r *reading) {
-	dm.entry = dm.shard.findLocked(dm.hash, dm.name, r)
+	dm.entry = dm.shard.findLocked(&dm.request, dm.hash, dm.name, r)
 	e := dm.entry
 	if e == nil {
 		dm.limited = l.refusesUnknown(&dm.request)
@@ -205,6 +205,11 @@ func (l *Limiter) examineLocked(dm *demand, r *reading) {
 	l.setThresholdLocked(e, &dm.request, nil, dm.key)
 	reached := e.levelLocked(r, &l.constants)
 	dm.limited = !l.fits(reached, dm.asked(), dm.threshold)
+	if dm.limited && dm.turned {
+		var m level.Leaky
+		e.modelLocked(&m, r, l.window)
+		dm.limited = !l.turnLocked(&m, r, dm.asked(), dm.threshold)
+	}
 	if l.bursts && !dm.limited {
 		held := e.bucketLocked(&l.constants, r, reached)
 		dm.limited = !l.burst.Fits(held, dm.asked(), dm.threshold)

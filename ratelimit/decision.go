@@ -72,7 +72,6 @@ type Decision struct {
 	dryRun    bool
 	kind      windowKind
 	inclusive bool
-	renews    bool // a sync is due that makes the leaky estimate anew
 	threshold uint64
 	units     uint64      // of the request
 	level     float64     // the request included
@@ -163,14 +162,13 @@ func (d Decision) RetryAfter() time.Duration {
 		return time.Duration(d.wait)
 	}
 	asked := d.asked()
-	passes := func(wait int64, renewed bool) bool {
-		reached := d.model.Highest(d.threshold, d.tick, wait, renewed)
+	wait := level.LeastWait(d.model.EmptyAfter(), func(wait int64) bool {
+		reached := d.model.Highest(d.threshold, d.tick, wait)
 		return level.Fits(reached+asked, d.threshold, d.inclusive) &&
 			(d.burst.Interval == 0 || d.burst.Fits(min(reached, d.burst.Held(d.held, d.threshold, wait)), asked, d.threshold))
-	}
-	wait := level.LeastWait(d.model.EmptyAfter(), func(wait int64) bool { return passes(wait, false) })
-	if boundary := d.model.Window - d.model.Into; d.renews && wait == boundary+1 && passes(boundary, true) {
-		return time.Duration(boundary) // by then what is pending will leak, not wait for the boundary to pass
+	})
+	if boundary := d.model.Window - d.model.Into; wait == boundary+1 {
+		wait = boundary // see turnLocked
 	}
 	return time.Duration(wait)
 }

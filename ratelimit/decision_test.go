@@ -278,10 +278,10 @@ func TestDeniedUntilRetryAfterAndAllowedFromThenOn(t *testing.T) {
 			rt.Fatalf("limited, retry after %v", wait)
 		}
 		// A read of the counters may make the wait longer than it is without.
-		if before := after(wait - 1); before.Verdict() != no && d.model.Highest(d.threshold, d.tick, int64(wait)-1, false)+d.asked() < float64(d.threshold) {
+		if before := after(wait - 1); before.Verdict() != no && d.model.Highest(d.threshold, d.tick, int64(wait)-1)+d.asked() < float64(d.threshold) {
 			rt.Fatalf("%v at level %v one nanosecond before %v are over", before.Verdict(), before.Level(), wait)
 		}
-		if then := after(wait); then.Verdict() != yes && !d.renews { // there are no ticks here
+		if then := after(wait); then.Verdict() != yes {
 			rt.Fatalf("%v at level %v after %v", then.Verdict(), then.Level(), wait)
 		}
 	})

@@ -45,9 +45,10 @@ func (l *Limiter) learnSlicesLocked(e *entry, grown *[2]growth, first bool, last
 	began := sent.mono - sent.into + (e.epoch-sent.epoch)*l.window // the current epoch, on the monotonic clock
 	begin := level.Beginning{Mono: now.mono, EpochAt: began, Window: l.window, ReadAt: sent.mono}
 	if !e.synced { // all that this node counted is in its slices
-		begin.Before = uint64(max(0, int64(e.slots[0].total)-grown[0].own))
-		begin.Fleet = uint64(max(0, int64(e.slots[1].total)-grown[1].own))
-		ring.BeginTotals(s, &e.slide, &begin)
+		for i, slot := range e.slots {
+			begin.Others[i] = uint64(max(0, int64(slot.total)-grown[i].own))
+		}
+		ring.BeginOthers(s, &e.slide, &begin)
 		return
 	}
 	lost := first || grown[0].lost || grown[1].lost
@@ -62,9 +63,9 @@ func (l *Limiter) learnSlicesLocked(e *entry, grown *[2]growth, first bool, last
 	if !lost {
 		return
 	}
-	begin.Before, begin.Fleet = e.slots[0].total, e.slots[1].total
+	begin.Others = [2]uint64{e.slots[0].total, e.slots[1].total}
 	ring.Clear(s, &e.slide, now.mono)
-	ring.BeginTotals(s, &e.slide, &begin)
+	ring.BeginOthers(s, &e.slide, &begin)
 	ring.Spread(s, &e.slide, now.mono, now.mono, e.slots[0].pending+e.slots[1].pending, true)
 }
 
@@ -72,7 +73,7 @@ func (l *Limiter) learnSlicesLocked(e *entry, grown *[2]growth, first bool, last
 func (l *Limiter) learnBurstLocked(e *entry, others int64, first bool, now *reading) {
 	reached := e.levelLocked(now, &l.constants)
 	e.bucketLocked(&l.constants, now, reached)
-	if first {
+	if first && others != 0 {
 		e.extra.bucket.Learn(&l.burst, reached, e.threshold)
 		return
 	}

@@ -29,7 +29,6 @@ type Limiter struct {
 	countLimited bool          // immutable
 	strict       bool          // immutable
 	dryRun       bool          // immutable
-	onTime       bool          // immutable; ticks come by the clock's time, as far as is known
 
 	thresholds *thresholds
 	table      *table
@@ -103,7 +102,6 @@ func assemble(cfg Config, o *options, parts []Partition) (*Limiter, error) {
 		l.partitions = append(l.partitions, newPartition(l, i, p))
 	}
 	l.system, _ = o.clock.(*clock.System)
-	l.onTime = l.system != nil || l.driven()
 	l.table = newTable(l.constants, cfg.LocalCacheMaxEntries, cfg.ChannelCapacity, l.driven(), &l.ledger, func(key string) *partition {
 		return l.partitions[ring.Owner(key)]
 	})

@@ -127,6 +127,7 @@ func (p *partition) tickIfFree(lowest rank) {
 	}
 	defer p.endTurn()
 	if p.backsOff() {
+		p.slicePressed()
 		return
 	}
 	p.tickTimed(lowest)

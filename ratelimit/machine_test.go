@@ -134,7 +134,7 @@ func judge(rt *rapid.T, d Decision) {
 		rt.Fatalf("level %v of %d: %v", d.Level(), d.Threshold(), d.Verdict())
 	}
 	passes := func(wait int64) bool {
-		return d.model.Highest(d.threshold, d.tick, wait, d.renews)+float64(asked) < float64(d.threshold)
+		return d.model.Highest(d.threshold, d.tick, wait)+float64(asked) < float64(d.threshold)
 	}
 	switch wait := d.RetryAfter(); {
 	case d.Verdict() == VerdictAllowed && wait != 0, wait < 0:
@@ -143,7 +143,7 @@ func judge(rt *rapid.T, d Decision) {
 		if asked < d.threshold {
 			rt.Fatalf("%d units of a threshold of %d never pass", d.units, d.threshold)
 		}
-	case d.Verdict() == VerdictLimited && (!passes(int64(wait)) || !d.renews && wait > 0 && passes(int64(wait)-1)):
+	case d.Verdict() == VerdictLimited && (!passes(int64(wait)+1) || wait > 0 && passes(int64(wait)-1)):
 		rt.Fatalf("limited at level %v of %d; RetryAfter %v is not the smallest wait that helps", d.Level(), d.Threshold(), wait)
 	}
 }

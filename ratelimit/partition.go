@@ -10,7 +10,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/hanzoai/limiters/internal/level"
@@ -35,10 +34,9 @@ type partition struct {
 	units     unitSync
 
 	taken   []*entry    // of the holder of turn
+	pressed []*entry    // of the holder of turn
 	reply   store.Reply // of the holder of turn
 	retried bool        // of the holder of turn; the batch was sent again at once
-
-	failing atomic.Bool // the last attempt was not answered
 
 	mu       sync.Mutex
 	batch    batch  // guarded by mu, but read freely by the holder of turn while carrying
@@ -70,6 +68,9 @@ func newPartition(l *Limiter, index int, p Partition) *partition {
 		turn: make(chan struct{}, 1), pace: paceOf(l.cfg),
 		units: unitSync{wake: make(chan struct{}, 1), keys: l.keysPerTick},
 	}
+	if l.kind == sliding {
+		n.queue.pressed = make([]*entry, 0, leastPressed)
+	}
 	if l.byUnits {
 		n.queue.ready = make([]*entry, 0, l.cfg.MaxKeysPerScript)
 	}
@@ -96,6 +97,7 @@ func (p *partition) drawIdentityLocked() {
 // to the next tick. It ends at the first batch that stays without an answer, whose
 // error it returns. It requires the turn.
 func (p *partition) tick(ctx context.Context, lowest rank) error {
+	p.slicePressed()
 	if p.isCarrying() {
 		if err := p.deliver(ctx); err != nil {
 			p.noteDeferred(lowest, 0)
@@ -295,7 +297,6 @@ func (p *partition) conclude(err error, sent, now reading) (again bool) {
 }
 
 func (p *partition) concludeLocked(err error, sent, now reading) (again bool) {
-	p.failing.Store(err != nil)
 	if err != nil {
 		failure := asStoreError(err)
 		if failure.Fate == store.Unknown {

@@ -27,6 +27,7 @@ type queue struct {
 
 	mu      sync.Mutex
 	waiting [ranks]queueList // guarded by mu
+	pressed []*entry         // guarded by mu; those that may need slices; a check does not let it grow
 	ready   []*entry         // guarded by mu; those that may be taken between ticks, too, each once
 }
 
@@ -35,6 +36,31 @@ type queueList struct {
 	front, back *entry
 	len         int
 }
+
+// notePressed notes an entry that may need slices.
+func (q *queue) notePressed(e *entry) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.pressed) < cap(q.pressed) {
+		q.pressed = append(q.pressed, e)
+	}
+}
+
+// takePressed returns the entries noted since the last call. before is what that returned:
+// its room is used again. There is more room if there was too little.
+func (q *queue) takePressed(before []*entry) []*entry {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	noted := q.pressed
+	clear(before)
+	if q.pressed = before[:0]; cap(before) == 0 || len(noted) == cap(noted) {
+		q.pressed = make([]*entry, 0, max(leastPressed, 2*len(noted)))
+	}
+	return noted
+}
+
+// leastPressed is how many pressed entries are noted until a tick at least.
+const leastPressed = 256
 
 // push queues the entry at a rank, as ready or not. One that waits already moves up if the
 // rank is higher, and stays where it is if it becomes ready. It requires e's lock.

@@ -26,10 +26,10 @@ type shard struct {
 	_ [48]byte // so that no two shards share a cache line
 }
 
-// findLocked returns the table's entry for a key at a reading, locked and advanced to its
+// findLocked returns the table's entry for a request at a reading, locked and advanced to its
 // epoch, nil if there is none. An entry idle for too long is evicted first, unless it has
 // undelivered units.
-func (s *shard) findLocked(hash uint64, key string, r *reading) *entry {
+func (s *shard) findLocked(q *request, hash uint64, key string, r *reading) *entry {
 	e := s.entries.find(hash, key)
 	if e == nil {
 		s.counts.misses++
@@ -43,6 +43,7 @@ func (s *shard) findLocked(hash uint64, key string, r *reading) *entry {
 		s.counts.misses++
 		return nil
 	}
+	q.turned = e.usedAt < r.mono
 	e.useLocked(r)
 	return e
 }

@@ -230,10 +230,10 @@ func (l *Limiter) beginningLocked(e *entry, r *reading) level.Beginning {
 	if r.epoch < e.epoch {
 		into -= l.window
 	}
-	b := level.Beginning{
-		Mono: r.mono, EpochAt: r.mono - into, Window: l.window, ReadAt: r.mono - into,
-		Own: [2]uint64{uint64(e.delivered[0]), uint64(e.delivered[1])},
-		Before: e.slots[0].total, Fleet: e.slots[1].total, Pending: e.slots[0].pending + e.slots[1].pending,
+	b := level.Beginning{Mono: r.mono, EpochAt: r.mono - into, Window: l.window, ReadAt: r.mono - into}
+	for i, s := range e.slots {
+		delivered := min(uint64(e.delivered[i]), s.total)
+		b.Own[i], b.Others[i] = delivered+s.pending, s.total-delivered
 	}
 	if e.synced {
 		b.ReadAt = e.syncedAt
@@ -257,6 +257,24 @@ func (l *Limiter) sliceLocked(e *entry, r *reading) {
 	}
 	e.extra.ring.Begin(&l.sliding, &e.slide, &b)
 	e.ringed = true
+}
+
+// slicePressed gives slices to the entries that need them, whether the store can be
+// reached or not. It requires the turn.
+func (p *partition) slicePressed() {
+	if p.l.kind != sliding {
+		return
+	}
+	r := p.l.read()
+	p.pressed = p.queue.takePressed(p.pressed)
+	for _, e := range p.pressed {
+		e.mu.Lock()
+		if e.inTableLocked() {
+			e.advanceLocked(&r)
+			p.l.sliceLocked(e, &r)
+		}
+		e.mu.Unlock()
+	}
 }
 
 // unsliceLocked takes the entry's slices away.

@@ -56,13 +56,9 @@ func (m *Leaky) EmptyAfter() int64 { return 2*m.Window - m.Into }
 // Highest is the highest level that the entity may have after a wait without further
 // traffic, whether its counters are read meanwhile or not: a read replaces the leaking
 // estimate by what the totals weigh at that moment, and may come at any time until
-// tick has passed; if one is certain, it has come by then. It is finite, never negative,
-// and never grows with wait.
-func (m *Leaky) Highest(threshold uint64, tick, wait int64, certain bool) float64 {
-	highest := m.afterRead(threshold, 0, wait)
-	if !certain || wait < tick {
-		highest = max(highest, m.Level(threshold, wait))
-	}
+// tick has passed. It is finite, never negative, and never grows with wait.
+func (m *Leaky) Highest(threshold uint64, tick, wait int64) float64 {
+	highest := max(m.Level(threshold, wait), m.afterRead(threshold, 0, wait))
 	last := min(tick, wait)
 	highest = max(highest, m.afterRead(threshold, last, wait))
 	for _, boundary := range [...]int64{-m.Into, m.Window - m.Into} {

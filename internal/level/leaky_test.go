@@ -182,12 +182,11 @@ func TestNoReadWithinATickLeavesMoreThanHighest(t *testing.T) {
 		m, threshold := drawModel(rt)
 		tick := rapid.Int64Range(0, m.Window/4).Draw(rt, "tick")
 		wait := rapid.OneOf(rapid.Int64Range(0, tick), rapid.Int64Range(0, 2*m.Window)).Draw(rt, "wait")
-		certain := rapid.Bool().Draw(rt, "certain")
-		highest := m.Highest(threshold, tick, wait, certain)
-		if later := m.Highest(threshold, tick, wait+rapid.Int64Range(0, m.Window).Draw(rt, "more"), certain); later > highest {
+		highest := m.Highest(threshold, tick, wait)
+		if later := m.Highest(threshold, tick, wait+rapid.Int64Range(0, m.Window).Draw(rt, "more")); later > highest {
 			rt.Fatalf("the highest level rises from %v to %v", highest, later)
 		}
-		if got := m.Level(threshold, wait); got > highest && (!certain || wait < tick) {
+		if got := m.Level(threshold, wait); got > highest {
 			rt.Fatalf("level %v, highest %v", got, highest)
 		}
 		// A node that reads after some time, as it happens.

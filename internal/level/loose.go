@@ -21,17 +21,16 @@ func (m *Leaky) Loose(strict bool, wait int64) float64 {
 	return fleetBefore*Weight(into, m.Window) + fleet + localBefore + local
 }
 
-// A Beginning is what is known of an entity when it gets slices. Times are monotonic.
+// A Beginning is what is known of an entity when it gets slices. Times are monotonic. Of
+// each pair the first is of the epoch before the current one.
 type Beginning struct {
 	Mono    int64     // now
 	EpochAt int64     // when the current epoch began
 	Window  int64     // how long epochs are
-	Before  uint64    // the fleet's total of the epoch before
-	Fleet   uint64    // and of the current one
+	Others  [2]uint64 // what the others counted
 	ReadAt  int64     // as of then
-	Own     [2]uint64 // what this node counted of Before and Fleet, as far as is known
-	Pending uint64    // what this node counted beyond them
-	First   int64     // when this node's first unit of all these came
+	Own     [2]uint64 // what this node counted
+	First   int64     // when the first unit of these came
 	Last    int64     // and the last
 }
 
@@ -53,8 +52,8 @@ func (h *Slide) Noted(mono int64) (first, last int64) {
 }
 
 // Begin gives the ring slices that hold what is known. What this node counted is spread
-// from its first unit on, what the others did over the whole epochs. If strict, this
-// node's units are taken to have come as late as they can have.
+// from its first unit to its last, what the others did over the whole epochs. If strict,
+// this node's units are taken to have come as late as they can have.
 func (r *Ring) Begin(s *Sliding, h *Slide, b *Beginning) {
 	r.Make(s, h, b.Mono)
 	r.fill(s, h, b)
@@ -62,18 +61,15 @@ func (r *Ring) Begin(s *Sliding, h *Slide, b *Beginning) {
 
 // fill is Begin for a ring that has slices, and nothing in them.
 func (r *Ring) fill(s *Sliding, h *Slide, b *Beginning) {
-	r.BeginTotals(s, h, b)
-	r.own(s, h, max(b.First, min(b.ReadAt, b.Last)), b.Last, b.Pending)
+	r.BeginOthers(s, h, b)
+	r.own(s, h, max(b.First, b.EpochAt-b.Window), min(b.EpochAt, b.Last), b.Own[0])
+	r.own(s, h, max(b.First, b.EpochAt), b.Last, b.Own[1])
 }
 
-// BeginTotals adds the totals to a ring that holds none of them.
-func (r *Ring) BeginTotals(s *Sliding, h *Slide, b *Beginning) {
-	before, fleet := min(b.Own[0], b.Before), min(b.Own[1], b.Fleet)
-	readAt := max(b.ReadAt, b.EpochAt)
-	r.Spread(s, h, b.EpochAt-b.Window, b.EpochAt, b.Before-before, false)
-	r.Spread(s, h, b.EpochAt, readAt, b.Fleet-fleet, false)
-	r.own(s, h, max(b.First, b.EpochAt-b.Window), b.EpochAt, before)
-	r.own(s, h, max(b.First, b.EpochAt), readAt, fleet)
+// BeginOthers adds what the others counted to a ring that holds nothing of that.
+func (r *Ring) BeginOthers(s *Sliding, h *Slide, b *Beginning) {
+	r.Spread(s, h, b.EpochAt-b.Window, b.EpochAt, b.Others[0], false)
+	r.Spread(s, h, b.EpochAt, max(b.ReadAt, b.EpochAt), b.Others[1], false)
 }
 
 // own spreads what this node counted.
