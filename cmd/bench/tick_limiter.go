@@ -43,6 +43,7 @@ func tickConfig(o *tickOptions, prefix string, entities int) ratelimit.Config {
 	config.GlobalThreshold = tickThreshold
 	config.WindowInterval = o.window
 	config.TickInterval = o.tick
+	config.SyncByUnits = false // it is the tick that is measured
 	config.RedisKeyPrefix = prefix
 	config.Scope = prefix
 	config.LocalCacheMaxEntries = max(config.LocalCacheMaxEntries, entities)

@@ -56,7 +56,7 @@ func ExampleNew() {
 	// 200 ["default";r=2;t=60] []
 	// 200 ["default";r=1;t=60] []
 	// 200 ["default";r=0;t=60] []
-	// 429 ["default";r=0;t=61] [61]
+	// 429 ["default";r=0;t=60] [60]
 }
 
 // Behind a load balancer in 10.0.0.0/8, each client address may make three requests

@@ -244,6 +244,7 @@ func (s *suite) looping(change func(*ratelimit.Config), options ...ratelimit.Opt
 	s.t.Helper()
 	cfg := ratelimit.DefaultConfig()
 	cfg.GlobalThreshold, cfg.WindowInterval = 100, suiteWindow
+	cfg.SyncByUnits = false // the suite says what each tick sends
 	cfg.RedisURLs, cfg.RedisKeyPrefix = s.urls, s.prefix
 	// Only a server that hangs may meet these.
 	cfg.GlobalReadTimeout, cfg.GlobalWriteTimeout, cfg.ConnectTimeout = 20*time.Second, 20*time.Second, 20*time.Second

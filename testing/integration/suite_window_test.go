@@ -103,9 +103,10 @@ func TestSuiteLimitingAtTheThreshold(t *testing.T) {
 	if d.Allowed() || d.Basis() != ratelimit.BasisFleet || d.Level() != 65 || d.Threshold() != 64 {
 		t.Errorf("2 more: %+v", d)
 	}
-	// 63 + 2 − 1 per second < 64: a nanosecond after a second.
-	if got := d.RetryAfter(); got != time.Second+1 {
-		t.Errorf("RetryAfter = %v, want a second and a nanosecond", got)
+	// 63 + 2 − 1 per second < 64: a nanosecond after a second, which a read within a tick
+	// would begin anew.
+	if got := d.RetryAfter(); got != 2*time.Second+1 {
+		t.Errorf("RetryAfter = %v, want two seconds and a nanosecond", got)
 	}
 	s.clock.Advance(time.Second)
 	if n.Check("team", 2).Allowed() {

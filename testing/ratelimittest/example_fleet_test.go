@@ -34,6 +34,6 @@ func Example_fleet() {
 	// Output:
 	// offered in a day: 36000
 	// admitted in an hour: 1.01 thresholds
-	// in the worst hour: 1.14
+	// in the worst hour: 1.12
 	// limited while the fleet was under its limit: 0
 }

@@ -38,7 +38,7 @@ func Example_timeTravel() {
 	fmt.Println("Redis up:", lim.Stats().Undelivered, "wait")
 	// Output:
 	// at once: 99
-	// half a minute later: 49
+	// half a minute later: 50
 	// Redis down: 99 pass, 99 wait
 	// Redis up: 0 wait
 }
