@@ -74,7 +74,7 @@ func TestOverTheWire(t *testing.T) {
 			}
 			equal(t, "status", r.StatusCode, 429)
 			equal(t, "fields", fields(r), map[string][]string{
-				fieldRetryAfter: {"61"}, fieldPolicy: {`"default";q=3;w=60`}, fieldRateLimit: {`"default";r=0;t=61`},
+				fieldRetryAfter: {"60"}, fieldPolicy: {`"default";q=3;w=60`}, fieldRateLimit: {`"default";r=0;t=60`},
 				fieldXLimit: {"3"}, fieldXRemaining: {"0"}, fieldXReset: {"120"},
 			})
 			if len(body) == 0 || r.Header.Get("Content-Type") != "application/problem+json" {
