@@ -17,7 +17,7 @@ import (
 //
 // The first request for a key that this node does not know is allowed, whatever n
 // is, unless the threshold is 0 or Config.StrictFirstContact is set. A request
-// that would bring the level to the threshold or above is limited, and counted
+// that would bring the level to the threshold or above (Config.Inclusive: above it) is limited, and counted
 // only with Config.CountLimited. Check does no I/O, allocates nothing for a key it
 // knows (of up to Config.MaxKeyBytes), and is safe for concurrent use, during and
 // after Close too.
@@ -33,9 +33,10 @@ func (l *Limiter) Allow(key string) bool {
 	return d.verdict != VerdictLimited || d.dryRun
 }
 
-// Peek decides about a request of no units: it tells the entity's level and
-// whether it is limited now, and records nothing. A key that this node does not
-// know is allowed (unless its threshold is 0) and stays unknown.
+// Peek decides about a request of no units: it tells the entity's level and whether one
+// unit would be limited now, and records nothing. A key that this node does not know is
+// allowed (unless its threshold is 0); it becomes known at the next tick if the fleet
+// counted it.
 func (l *Limiter) Peek(key string) Decision {
 	return l.Check(key, 0)
 }
@@ -328,6 +329,9 @@ func (l *Limiter) firstContactLocked(d *Decision, c *check, open bool) *entry {
 		c.shard.counts.limited++
 	} else {
 		c.shard.counts.allowed++
+	}
+	if c.units == 0 && !c.look && open && c.threshold > 0 {
+		l.ask(c)
 	}
 	if c.look || c.units == 0 || d.verdict == VerdictLimited && !l.countLimited {
 		return nil

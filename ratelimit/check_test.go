@@ -313,8 +313,33 @@ func TestAProbeOfAnUnknownKeyLeavesItUnknown(t *testing.T) {
 		}
 	}
 	w.clock.Advance(time.Minute)
-	if s := n.Stats(); s.Entities != 0 || s.Counted != 0 || len(n.link.take()) != 0 {
+	if s := n.Stats(); s.Entities != 0 || s.Counted != 0 {
 		t.Fatalf("probes left %d entities and %d units", s.Entities, s.Counted)
+	}
+}
+
+// A key that this node knows nothing of, and is only asked about, becomes known if the
+// fleet counted it: with Peek, with Check and in a group.
+func TestWhoOnlyAsksLearnsTheFleetsCount(t *testing.T) {
+	t.Parallel()
+	for name, ask := range map[string]func(n *node) Decision{
+		"Peek": func(n *node) Decision { return n.Peek("k") }, "Check": func(n *node) Decision { return n.Check("k", 0) },
+		"CheckAll": func(n *node) Decision { return n.CheckAll([]Item{{"k", 0}})[0] },
+	} {
+		for kind, configure := range windows {
+			w := newWorld(t)
+			a, b := w.node(configure), w.node(configure)
+			a.check("k", 30)
+			a.check("k", 69)
+			w.clock.Advance(2 * time.Second)
+			if d := ask(b); d.Basis() != BasisFirstContact || !d.Allowed() {
+				t.Fatalf("%s, %s: %v on %v at first", name, kind, d.Verdict(), d.Basis())
+			}
+			w.clock.Advance(time.Second)
+			if d := ask(b); d.Basis() != BasisFleet || d.Level() < 90 {
+				t.Errorf("%s, %s: a tick later it rests on %v at level %v, want the fleet's", name, kind, d.Basis(), d.Level())
+			}
+		}
 	}
 }
 

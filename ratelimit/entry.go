@@ -35,6 +35,9 @@ const (
 	places
 )
 
+// asked is the place of an entry that is in no list, and known to its batch alone.
+const asked = places
+
 // An entry is what one node knows of one entity. The table creates it, and keeps it at
 // least until its units are delivered or dropped. A key has at most one entry that is not
 // gone.
@@ -121,7 +124,7 @@ func newEntry(key string) *entry {
 }
 
 // inTableLocked reports whether checks find the entry.
-func (e *entry) inTableLocked() bool { return e.place != gone }
+func (e *entry) inTableLocked() bool { return e.place-1 < places-1 }
 
 // heldLocked reports whether the entry has units that are not delivered, and so must
 // stay.

@@ -87,8 +87,8 @@ func TestMetricsTellTheTruthAfterATick(t *testing.T) {
 		`eval_counts_total{result="allowed"}`: 102, `eval_counts_total{result="limited"}`: 2, `dry_run_limited_total`: 0,
 		`cache_counts_total{result="hit"}`: 100, `cache_counts_total{result="miss"}`: 4, `cache_counts_total{result="sync_queued"}`: 3,
 		`cache_size`: 3, `pending_sync_size`: 1, `deferred_size`: 1, `undelivered_units`: 5,
-		`records_total{op="write",partition="memory"}`: 2, `records_total{op="read",partition="memory"}`: 2,
-		`pipeline_size_sum{op="write"}`: 2, `pipeline_size_sum{op="read"}`: 2, `pipeline_size_count{op="write"}`: 1,
+		`records_total{op="write",partition="memory"}`: 2, `records_total{op="read",partition="memory"}`: 4,
+		`pipeline_size_sum{op="write"}`: 2, `pipeline_size_sum{op="read"}`: 3, `pipeline_size_count{op="write"}`: 1,
 		`pipeline_ms_count{partition="memory"}`: 1, `batch_retries_total{partition="memory"}`: 0, `partition_up{partition="memory"}`: 1,
 		`tier_transitions_total{from="idle",to="hot"}`: 2, `tier_transitions_total{from="idle",to="low"}`: 0,
 	})

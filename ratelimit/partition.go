@@ -108,7 +108,11 @@ func (p *partition) tick(ctx context.Context, lowest rank) error {
 	p.units.keys -= quota.sum()
 	p.noteDeferred(lowest, left)
 	for {
-		p.taken = p.queue.pop(p.taken[:0], p.batchSize(), &quota)
+		size := p.batchSize()
+		p.taken = p.queue.pop(p.taken[:0], size, &quota)
+		if lowest == rankIdle {
+			p.taken = p.queue.takeAsked(p.taken, size)
+		}
 		if len(p.taken) == 0 {
 			p.lookAround(ctx)
 			return nil
@@ -216,7 +220,7 @@ func (p *partition) silentLocked(r reading) bool {
 // before. After Close (not open) it asks for nothing. It requires the entry's lock.
 func (p *partition) speaksLocked(e *entry, open bool, r reading) (read, speaks bool) {
 	e.queued, e.ready = false, false
-	if e.place == gone {
+	if e.place == gone || e.place == asked && p.l.table.shardOf(e.hash).entries.find(e.hash, e.key) != nil {
 		return false, false
 	}
 	e.advanceLocked(&r)

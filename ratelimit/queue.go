@@ -27,6 +27,7 @@ type queue struct {
 
 	mu      sync.Mutex
 	waiting [ranks]queueList // guarded by mu
+	asked   []*entry         // guarded by mu; of unknown keys: see asked.go
 	pressed []*entry         // guarded by mu; those that may need slices; a check does not let it grow
 	ready   []*entry         // guarded by mu; those that may be taken between ticks, too, each once
 }

@@ -22,6 +22,7 @@ func (p *partition) acknowledgeLocked(sent, now reading) {
 		p.settleItemLocked(it, sent, now)
 		it.entry.mu.Unlock()
 	}
+	p.adoptLocked()
 	p.makeRoomLocked(&now)
 	p.carrying = false
 	p.health.writes += uint64(len(b.Writes))
@@ -128,7 +129,7 @@ func (p *partition) abandonLocked(cause dropCause, r *reading) {
 		for i, units := range it.units {
 			p.l.ledger.drop(e, it.epoch-1+int64(i), units, cause)
 		}
-		if e.wantRead || e.unsentLocked() {
+		if e.wantRead && e.place != asked || e.unsentLocked() {
 			e.queueLocked(e.rankLocked(0)) // as pressed as at its last sync
 		}
 		e.mu.Unlock()

@@ -54,11 +54,16 @@ func (s *shard) createLocked(c *check) *entry {
 	e.hash, e.partition = c.hash, s.table.owner(c.name)
 	e.epoch, e.usedAt, e.wantRead = c.at.epoch, c.at.mono, true
 	e.mu.Lock()
+	s.addLocked(e)
+	return e
+}
+
+// addLocked adds an entry of a key that has none.
+func (s *shard) addLocked(e *entry) {
 	e.place = fresh
 	s.lists[fresh].pushBack(e)
 	s.entries.insert(e)
 	s.table.live.Add(1)
-	return e
 }
 
 // moveLocked moves an entry to the back of a list.

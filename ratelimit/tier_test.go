@@ -70,7 +70,7 @@ func TestReadsAreAskedForAtTheIntervalOfTheTier(t *testing.T) {
 			}
 			never := c.due == 0
 			if never {
-				c.due = n.cfg.LocalCacheIdleTimeout - 1
+				c.due = n.cfg.LocalCacheIdleTimeout - 2*time.Second - 1 // from its use on
 			}
 			w.clock.Advance(c.due - 1)
 			if got := n.probe("k"); got != 0 {

@@ -252,7 +252,11 @@ func (l *Limiter) sliceLocked(e *entry, r *reading) {
 		return
 	}
 	b := l.beginningLocked(e, r)
-	if e.extra == nil {
+	switch {
+	case e.extra != nil:
+	case l.bursts:
+		e.extra = newBucketed(r.mono)
+	default:
 		e.extra = new(extra)
 	}
 	e.extra.ring.Begin(&l.sliding, &e.slide, &b)
