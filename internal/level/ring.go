@@ -15,7 +15,6 @@ type Ring struct {
 	slices []slice // the current one and Slices before it
 	base   uint64  // of Sum: not this node's count in the current slice
 	others uint64  // of base: the others' count in the current slice
-	last   int64   // mono; when the newest slice before the current one ended that holds units
 	passAt int64   // mono; when one unit passes, if nothing is added to Sum beyond passSum; 0 = unknown
 	pass   uint64  // Sum when passAt was found, less what has left since
 	at     uint16  // index of the current slice

@@ -68,7 +68,8 @@ func TestASlidingWindowHoldsWhatALogHolds(t *testing.T) {
 		window := rapid.Int64Range(int64(slices), 100_000).Draw(rt, "window")
 		l := slidingLog{
 			NewSliding(window, slices, rapid.Bool().Draw(rt, "strict")),
-			map[int64]uint64{}, map[int64]uint64{},
+			map[int64]uint64{},
+			map[int64]uint64{},
 		}
 		s := &l.s
 		now := rapid.Int64Range(3*window, 4*window).Draw(rt, "start")

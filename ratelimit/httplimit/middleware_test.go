@@ -71,7 +71,7 @@ func TestACostThatNeverPassesHasNoRetryAfter(t *testing.T) {
 	r := ask(h, "ann")
 	equal(t, "status", r.StatusCode, 429)
 	equal(t, "fields", fields(r), map[string][]string{
-		fieldPolicy: {`"default";q=3;w=60`}, fieldRateLimit: {`"default";r=0`},
+		fieldPolicy: {`"default";q=3;w=60`}, fieldRateLimit: {`"default";r=2`}, // which would have passed
 	})
 }
 
