@@ -213,10 +213,10 @@ func (l *Limiter) looseWaitLocked(d *Decision, e *entry, r *reading, open bool) 
 	fits := func(reached float64) bool { return l.fits(reached, asked, d.threshold) }
 	loose := func(wait int64) bool { return fits(d.model.Loose(strict, wait)) }
 	wait := level.LeastWait(d.model.EmptyAfter(), loose)
-	if open && 10*d.after >= float64(d.threshold) && wait > l.tick {
+	if open && 10*d.after >= float64(d.threshold) {
 		begin := l.beginningLocked(e, r)
 		sliced := begin.PassAt(&l.sliding, fits) - r.mono
-		wait = min(wait, max(sliced, l.tick))
+		wait = max(sliced, min(wait, l.tick)) // from the tick on the slices decide
 	}
 	if l.bursts {
 		wait = l.burst.Wait(d.held, asked, d.threshold, wait)
