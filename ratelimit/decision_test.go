@@ -45,7 +45,7 @@ func TestTheZeroDecisionIsHarmless(t *testing.T) {
 func TestADecisionSaysWhatItRestsOn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	n := w.node(nil)
+	n := w.node(func(cfg *Config) { cfg.SyncByUnits = false }) // it would be fleet at once
 	expect := func(want Basis) {
 		t.Helper()
 		if d := n.check("k", 1); d.Basis() != want {

@@ -94,7 +94,7 @@ type entry struct {
 	units    uint64      // recorded for the fleet, since they were collected
 	slots    [2]slot     // previous epoch, current epoch
 	syncedAt int64       // mono; valid if synced
-	slide    level.Slide // of a sliding window; of a leaky one Aging is the fleet's count at syncedAt
+	slide    level.Slide // of a sliding window, without slices Aging is Beginning.Base; of a leaky one the fleet's count at syncedAt
 
 	// What a check seldom needs.
 

@@ -22,6 +22,11 @@ func (p *partition) learnLocked(e *entry, it *item, grown *[2]growth, sent, now 
 		e.slide.Aging = m.Weighed()
 	case e.ringed:
 		l.learnSlicesLocked(e, grown, first, last, &sent, &now)
+	case l.kind == sliding && e.slide.End != 0 && e.slide.Aging == 0 && grown[1].known:
+		// The first reply since this node's first unit: what is learned from now on came since.
+		if began := sent.mono - sent.into + (e.epoch-sent.epoch)*l.window; e.slide.End >= began {
+			e.slide.Aging = max(1, float64(e.slots[1].total))
+		}
 	}
 	e.synced = true
 	if l.kind == sliding {
@@ -52,7 +57,6 @@ func (l *Limiter) learnSlicesLocked(e *entry, grown *[2]growth, first bool, last
 		return
 	}
 	lost := first || grown[0].lost || grown[1].lost
-	last = max(last, sent.mono-l.window)
 	for i, g := range grown {
 		from := began + int64(i-1)*l.window
 		to := min(from+l.window, sent.mono)

@@ -59,18 +59,20 @@ func (p *partition) loop() {
 	if hot := p.l.cfg.HotSyncInterval; hot > 0 {
 		step = hot
 	}
-	if !p.l.pause(time.Duration(rand.Int64N(int64(tick)))) {
-		return
-	}
-	ticker, units := time.NewTicker(step), time.NewTimer(tick)
-	defer ticker.Stop()
+	phase, units, ticker := time.NewTimer(time.Duration(rand.Int64N(int64(tick)))), time.NewTimer(tick), time.NewTicker(step)
+	ticker.Stop() // until the phase is over; syncs by units do not wait for it
+	defer phase.Stop()
 	defer units.Stop()
-	p.tickIfFree(rankIdle)
+	defer ticker.Stop()
 	var since time.Duration
 	for {
 		select {
 		case <-p.l.life.Done():
 			return
+		case <-phase.C:
+			ticker.Reset(step)
+			p.tickIfFree(rankIdle)
+			continue
 		case <-p.units.wake:
 			units.Reset(p.untilDue())
 			continue
@@ -99,18 +101,6 @@ func (l *Limiter) houseLoop() {
 		case <-ticker.C:
 			l.housekeep()
 		}
-	}
-}
-
-// pause lets d pass; it reports false if Close ended it.
-func (l *Limiter) pause(d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-l.life.Done():
-		return false
 	}
 }
 

@@ -66,7 +66,7 @@ func newPartition(l *Limiter, index int, p Partition) *partition {
 	n := &partition{
 		index: index, name: p.Name, prefix: prefix, store: p.Store, l: l,
 		turn: make(chan struct{}, 1), pace: paceOf(l.cfg),
-		units: unitSync{wake: make(chan struct{}, 1), keys: l.keysPerTick},
+		units: unitSync{wake: make(chan struct{}, 1), keys: l.keysPerTick, scripts: scriptsSaved},
 	}
 	if l.kind == sliding {
 		n.queue.pressed = make([]*entry, 0, leastPressed)

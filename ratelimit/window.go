@@ -239,6 +239,7 @@ func (l *Limiter) beginningLocked(e *entry, r *reading) level.Beginning {
 		b.ReadAt = e.syncedAt
 	}
 	b.First, b.Last = e.slide.Noted(r.mono)
+	b.Base = uint64(e.slide.Aging)
 	return b
 }
 
@@ -281,9 +282,10 @@ func (p *partition) slicePressed() {
 	}
 }
 
-// unsliceLocked takes the entry's slices away.
+// unsliceLocked takes the entry's slices away. Its share of traffic that is over says
+// nothing of what comes next.
 func (e *entry) unsliceLocked() {
-	e.ringed, e.slide = false, level.Slide{}
+	e.ringed, e.slide, e.share = false, level.Slide{}, 0
 	if e.extra.bucket == nil {
 		e.extra = nil
 	} else {

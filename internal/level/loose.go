@@ -30,7 +30,8 @@ type Beginning struct {
 	Others  [2]uint64 // what the others counted
 	ReadAt  int64     // as of then
 	Own     [2]uint64 // what this node counted
-	First   int64     // when the first unit of these came
+	First   int64     // when the first unit of these came, since the node began anew
+	Base    uint64    // the fleet's total then, of the epoch of First; 0: unknown
 	Last    int64     // and the last
 }
 
@@ -62,14 +63,30 @@ func (r *Ring) Begin(s *Sliding, h *Slide, b *Beginning) {
 // fill is Begin for a ring that has slices, and nothing in them.
 func (r *Ring) fill(s *Sliding, h *Slide, b *Beginning) {
 	r.BeginOthers(s, h, b)
-	r.own(s, h, max(b.First, b.EpochAt-b.Window), min(b.EpochAt, b.Last), b.Own[0])
+	from, to := max(b.First, b.EpochAt-b.Window), min(b.EpochAt, b.Last)
+	if b.First > b.EpochAt { // it is none of those of the epoch before
+		from, to = b.EpochAt-b.Window, min(b.ReadAt, b.EpochAt)
+	}
+	r.own(s, h, from, to, b.Own[0])
 	r.own(s, h, max(b.First, b.EpochAt), b.Last, b.Own[1])
 }
 
-// BeginOthers adds what the others counted to a ring that holds nothing of that.
+// BeginOthers adds what the others counted to a ring that holds nothing of that. What was
+// known before an epoch ended came before it was known.
 func (r *Ring) BeginOthers(s *Sliding, h *Slide, b *Beginning) {
-	r.Spread(s, h, b.EpochAt-b.Window, b.EpochAt, b.Others[0], false)
-	r.Spread(s, h, b.EpochAt, max(b.ReadAt, b.EpochAt), b.Others[1], false)
+	r.spreadOthers(s, h, b, b.EpochAt-b.Window, min(b.ReadAt, b.EpochAt), b.Others[0])
+	r.spreadOthers(s, h, b, b.EpochAt, max(b.ReadAt, b.EpochAt), b.Others[1])
+}
+
+// spreadOthers spreads what the others counted from one time to another: what was there
+// when this node began evenly until then, and the rest since.
+func (r *Ring) spreadOthers(s *Sliding, h *Slide, b *Beginning, from, to int64, units uint64) {
+	if b.Base > 0 && b.First > from && b.First < to {
+		base := min(b.Base, units)
+		r.Spread(s, h, from, b.First, base, false)
+		from, units = b.First, units-base
+	}
+	r.Spread(s, h, from, to, units, false)
 }
 
 // own spreads what this node counted.

@@ -28,6 +28,7 @@ type Store struct {
 	failure  Failure       // guarded by mu
 	failNext int           // guarded by mu; how many attempts fail; negative: all
 	delay    time.Duration // guarded by mu
+	trip     time.Duration // guarded by mu
 	requests Requests      // guarded by mu
 
 	asked map[string]*asked // guarded by mu; by counter key without epoch; nil for a link
@@ -92,6 +93,18 @@ func (s *Store) Delay(d time.Duration) {
 	}
 }
 
+// RoundTrip has every attempt take d, as over a network: half of it passes before the
+// batch takes effect, half after. It adds to [Store.Delay], with the same bounds, and
+// Heal does not end it.
+func (s *Store) RoundTrip(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.trip = max(0, d)
+	if s.clock != nil && d > 0 {
+		s.clock.delays.Store(true)
+	}
+}
+
 // Requests returns what the store was asked so far.
 func (s *Store) Requests() Requests {
 	s.mu.Lock()
@@ -116,21 +129,25 @@ func (s *Store) Flush() { s.memory.FlushAll() }
 
 // Apply implements store.Store.
 func (s *Store) Apply(ctx context.Context, batch *store.Batch, reply *store.Reply) error {
-	failure, delay := s.begin()
-	patience := max(replyTimeout, batch.Patience)
+	failure, there, back := s.begin()
+	slow, patience := there+back > 0, max(replyTimeout, batch.Patience)
 	if !failure.applied() {
 		if failure == RequestLost {
-			s.wait(ctx, patience, delay > 0)
+			s.wait(ctx, patience, slow)
 		}
 		return failure.err()
+	}
+	there = min(there, patience)
+	if !s.wait(ctx, there, slow) {
+		return RequestLost.err()
 	}
 	if err := s.inner.Apply(ctx, batch, reply); err != nil {
 		return err
 	}
-	if delay >= patience && failure == None {
+	if there+back >= patience && failure == None {
 		failure = ReplyLost
 	}
-	if !s.wait(ctx, min(delay, patience), delay > 0) && failure == None {
+	if !s.wait(ctx, min(back, patience-there), slow) && failure == None {
 		failure = ReplyLost
 	}
 	if failure != None {
@@ -175,18 +192,21 @@ func (s *Store) requestsOf(key string) (writes, reads uint64) {
 	return 0, 0
 }
 
-// begin counts an attempt and says what becomes of it.
-func (s *Store) begin() (Failure, time.Duration) {
+// begin counts an attempt and says what becomes of it: how it fails, and how long it
+// is under way there and back.
+func (s *Store) begin() (failure Failure, there, back time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.requests.Attempts++
+	there = s.trip / 2
+	back = s.trip - there + s.delay
 	if s.failNext == 0 {
-		return None, s.delay
+		return None, there, back
 	}
 	if s.failNext > 0 {
 		s.failNext--
 	}
-	return s.failure, s.delay
+	return s.failure, there, back
 }
 
 // wait lets d pass, if the store is a slow one. It reports false if the attempt was

@@ -3,6 +3,7 @@ package ratelimittest
 // This file offers traffic to a fleet and records what becomes of it.
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"time"
 )
@@ -23,6 +24,8 @@ type Traffic struct {
 	// Skew is the share of the requests that reach node 0; the others share the
 	// rest evenly. 0: all are alike.
 	Skew float64
+	// Route says which node a request reaches. nil: any, by Skew.
+	Route Route
 	// Units is what a request asks for; 0 is 1.
 	Units uint64
 	// Step is how long the clock stands still for the requests of that time; 0 is
@@ -105,6 +108,13 @@ func (r *Run) offer() {
 // node draws the node of a request.
 func (r *Run) node() int {
 	n := r.target.Len()
+	if r.traffic.Route != nil {
+		node := r.traffic.Route(r.elapsed, n, r.random)
+		if node < 0 || node >= n {
+			panic(fmt.Sprintf("ratelimittest: Traffic.Route sends a request to node %d of %d", node, n))
+		}
+		return node
+	}
 	switch {
 	case n == 1:
 		return 0

@@ -1,0 +1,34 @@
+package level
+
+import "testing"
+
+// What was known before an epoch's end came before it was known, and what a node counted
+// before its first noted unit did not come after that.
+func TestTotalsAreSpreadOverTheTimeBeforeTheyWereRead(t *testing.T) {
+	t.Parallel()
+	const window, mono = 60, 1000
+	s := NewSliding(window, 30, false)
+	for _, row := range []struct {
+		name string
+		b    Beginning // of an epoch that began 30 ago
+		want float64   // of 600 units
+	}{
+		{"the whole epoch before", Beginning{Others: [2]uint64{600}, ReadAt: mono, First: mono}, 300},
+		{"its first third", Beginning{Others: [2]uint64{600}, ReadAt: mono - 70, First: mono}, 0},
+		{"its first half, this node's", Beginning{Own: [2]uint64{600}, ReadAt: mono - 60, First: mono}, 0},
+		{"its first two thirds, of which a quarter is in the window", Beginning{Others: [2]uint64{600}, ReadAt: mono - 50, First: mono}, 150},
+		{"this node's, from the last third on", Beginning{Own: [2]uint64{600}, ReadAt: mono, First: mono - 50}, 600},
+		{"this epoch, up to now", Beginning{Others: [2]uint64{0, 600}, ReadAt: mono, First: mono}, 600},
+		{"the others' since this node began", Beginning{Others: [2]uint64{0, 600}, ReadAt: mono, First: mono - 10, Base: 100}, 600},
+		{"the others' since this node began in the epoch before", Beginning{Others: [2]uint64{600}, ReadAt: mono, First: mono - 40, Base: 120}, 528},
+		{"the same, as far as it was there before", Beginning{Others: [2]uint64{600}, ReadAt: mono, First: mono - 40, Base: 600}, 240},
+	} {
+		row.b.Mono, row.b.EpochAt, row.b.Window, row.b.Last = mono, mono-30, window, mono
+		var r Ring
+		var h Slide
+		r.Begin(&s, &h, &row.b)
+		if got := s.Level(&h, mono); got < row.want-21 || got > row.want+21 { // a slice's worth
+			t.Errorf("%s: level %v, want %v", row.name, got, row.want)
+		}
+	}
+}
