@@ -5,12 +5,12 @@ package ratelimit_test
 import (
 	"context"
 	"fmt"
-	"math"
 	"net/http"
 	"net/http/httptest"
 	"time"
 
 	"github.com/hanzoai/limiters/ratelimit"
+	"github.com/hanzoai/limiters/ratelimit/httplimit"
 )
 
 // newHandler is the README's first screen.
@@ -18,9 +18,7 @@ func newHandler(lim *ratelimit.Limiter, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		d := lim.Check(r.Header.Get("X-Team"), 1) // no I/O: a look-up in memory
 		if !d.Allowed() {
-			if wait := d.RetryAfter(); wait < ratelimit.Never {
-				w.Header().Set("Retry-After", fmt.Sprint(math.Ceil(wait.Seconds())))
-			}
+			httplimit.SetRetryAfter(w.Header(), d) // when the same request would pass
 			http.Error(w, "slow down", http.StatusTooManyRequests)
 			return
 		}
@@ -32,6 +30,8 @@ func newHandler(lim *ratelimit.Limiter, next http.Handler) http.Handler {
 func Example() {
 	cfg := ratelimit.DefaultConfig()
 	cfg.GlobalThreshold = 1000            // units per window and entity, of the whole fleet
+	cfg.Inclusive = true                  // 1,000 pass, not 999
+	cfg.Window = ratelimit.WindowSliding  // or leaky, the default, or fixed
 	cfg.WindowInterval = time.Minute      // as by default
 	cfg.RedisURLs = []string{"memory://"} // in production "redis://host:6379", one or more
 	lim, err := ratelimit.New(cfg)

@@ -6,7 +6,6 @@ package ratelimit_test
 import (
 	"context"
 	"fmt"
-	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"github.com/hanzoai/limiters/ratelimit"
+	"github.com/hanzoai/limiters/ratelimit/httplimit"
 	"github.com/hanzoai/limiters/testing/ratelimittest"
 )
 
@@ -70,9 +70,7 @@ func ExampleDecision_RetryAfter() {
 			w.WriteHeader(http.StatusNoContent)
 			return
 		}
-		if wait := d.RetryAfter(); wait != ratelimit.Never {
-			w.Header().Set("Retry-After", fmt.Sprint(math.Ceil(wait.Seconds())))
-		}
+		httplimit.SetRetryAfter(w.Header(), d)
 		w.WriteHeader(http.StatusTooManyRequests)
 	})
 
@@ -139,7 +137,7 @@ func ExampleWithResolver() {
 func ExampleLimiter_Peek() {
 	clock := ratelimittest.NewClock()
 	cfg := ratelimit.DefaultConfig()
-	cfg.GlobalThreshold = 120
+	cfg.GlobalThreshold, cfg.SyncByUnits = 120, false // synced by the tick alone, every second
 	cfg.RedisURLs = []string{"memory://"}
 	lim, err := ratelimit.New(cfg, ratelimit.WithClock(clock))
 	if err != nil {

@@ -67,5 +67,5 @@ func ExampleNew() {
 	// OK
 	// OK
 	// ResourceExhausted
-	// come back in 1m0.000000001s
+	// come back in 1m0s
 }

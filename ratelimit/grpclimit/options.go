@@ -31,8 +31,8 @@ const (
 	Pass
 )
 
-// WithCost has a call count as cost units instead of 1. A cost of 0 asks without
-// counting: the call passes unless the key is limited already.
+// WithCost has a call count as cost units instead of 1. A cost of 0 counts nothing and is
+// answered as a cost of 1 would be: the call passes unless the key is limited.
 func WithCost(cost func(ctx context.Context, call Call) uint64) Option {
 	return func(o *options) { o.cost = cost }
 }

@@ -15,15 +15,15 @@
 // # Answers
 //
 // A limited request is answered with status 429 and never reaches the handler.
-// Retry-After is the wait in whole seconds, rounded up, at least 1; it is missing
-// if no wait helps, because the request's cost alone reaches the threshold.
+// Retry-After is the wait in whole seconds, rounded up, at least 1. It is omitted
+// if waiting cannot help: the request's cost alone reaches the threshold. Handlers that
+// call a limiter themselves set it by [SetRetryAfter].
 //
 // Responses tell the client where it stands, by the fields of
 // draft-ietf-httpapi-ratelimit-headers-11 or by X-RateLimit-* fields; see [Fields].
-// Since a threshold of T limits the request that would bring the level to T, the
-// quota that clients are told is T − 1, and what is available one less than
-// [ratelimit.Decision.Remaining]: a client that uses exactly what it was told is
-// not limited.
+// A threshold of T limits the request that would bring the level to T, so clients are
+// told a quota of T − 1, unless Config.Inclusive is set: then T. A client that uses
+// exactly what it was told is available is not limited.
 //
 // # Dry run
 //

@@ -16,7 +16,7 @@ import (
 // still, so that the examples always print the same.
 func newLimiter() *ratelimit.Limiter {
 	cfg := ratelimit.DefaultConfig()
-	cfg.GlobalThreshold = 4 // limits from there on: three pass
+	cfg.GlobalThreshold, cfg.Inclusive = 3, true // three pass, and clients are told three
 	cfg.RedisURLs = []string{"memory://"}
 	lim, err := ratelimit.New(cfg, ratelimit.WithClock(ratelimittest.NewClock()))
 	if err != nil {
@@ -53,10 +53,10 @@ func ExampleNew() {
 		call(handler, "X-Api-Key", "k1")
 	}
 	// Output:
-	// 200 ["default";r=2;t=60] []
-	// 200 ["default";r=1;t=60] []
-	// 200 ["default";r=0;t=60] []
-	// 429 ["default";r=0;t=60] [60]
+	// 200 ["default";r=2;t=120] []
+	// 200 ["default";r=1;t=90] []
+	// 200 ["default";r=0;t=80] []
+	// 429 ["default";r=0;t=80] [80]
 }
 
 // Behind a load balancer in 10.0.0.0/8, each client address may make three requests
@@ -128,7 +128,7 @@ func ExampleWithCost() {
 // looks at the decision itself.
 func ExampleDecision() {
 	cfg := ratelimit.DefaultConfig()
-	cfg.GlobalThreshold = 2
+	cfg.GlobalThreshold, cfg.Inclusive = 1, true
 	cfg.DryRun = true
 	cfg.RedisURLs = []string{"memory://"}
 	lim, err := ratelimit.New(cfg, ratelimit.WithClock(ratelimittest.NewClock()))

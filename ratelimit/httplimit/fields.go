@@ -5,6 +5,7 @@ package httplimit
 // Retry-After.
 
 import (
+	"math/bits"
 	"net/http"
 	"strconv"
 	"strings"
@@ -23,12 +24,18 @@ const (
 	//	RateLimit-Policy: "default";q=99;w=60
 	//	RateLimit: "default";r=42;t=60
 	//
-	// q is the quota in units per window of w seconds, r what is available now.
-	// t is the window, so that r / t never exceeds the policy's rate; in a limited
-	// response it is what Retry-After says, and missing where that is missing.
+	// q is the quota in units per w seconds, r what is available now: what a
+	// request may cost and pass. t is how long no more than r is available, in
+	// seconds rounded up: after it more is. It is missing where no wait makes more
+	// available: the whole quota is, or there is none. t is never after Retry-After.
+	//
+	// w is the window. The draft knows whole seconds only, so a window that is not
+	// of whole seconds is rounded up, and q grows with it.
 	RateLimit Fields = 1 << iota
-	// XRateLimit is X-RateLimit-Limit (the quota), X-RateLimit-Remaining (what is
-	// available) and X-RateLimit-Reset (the seconds until all of it is).
+	// XRateLimit is X-RateLimit-Limit (the quota per window, of whatever length),
+	// X-RateLimit-Remaining (what is available) and X-RateLimit-Reset (the seconds
+	// until all of it is). Of nested middleware the limit is shown of which least
+	// is available, and of equal ones that which takes longer to reset.
 	XRateLimit
 )
 
@@ -50,54 +57,108 @@ type fieldWriter struct {
 	fields Fields
 	name   string // the policy's, as a structured field's string
 	suffix string // of RateLimit-Policy, after the quota
-	window string // in seconds, rounded up
+	window time.Duration
+	policy int64  // the window that is announced, in seconds
+	spare  uint64 // how many units of a threshold never pass: 1, or 0 if it is inclusive
 }
 
-func newFieldWriter(f Fields, policy, unit string, window time.Duration) fieldWriter {
-	w := fieldWriter{fields: f, name: quoted(policy), window: strconv.FormatInt(seconds(window), 10)}
+func newFieldWriter(f Fields, policy, unit string, cfg ratelimit.Config) fieldWriter {
+	w := fieldWriter{fields: f, name: quoted(policy), window: cfg.WindowInterval, policy: seconds(cfg.WindowInterval)}
+	if !cfg.Inclusive {
+		w.spare = 1
+	}
 	if unit != "" {
 		w.suffix = ";qu=" + quoted(unit)
 	}
-	w.suffix += ";w=" + w.window
+	w.suffix += ";w=" + strconv.FormatInt(w.policy, 10)
 	return w
 }
 
-// write sets the fields for a decision. RateLimit fields are lists: what outer
-// middleware wrote stays, unless this decision is the one that refuses; it then
-// speaks alone, for its Retry-After must not fall short of another's window.
-func (f *fieldWriter) write(h http.Header, d ratelimit.Decision) {
+// write sets the fields for a decision; waitFor says when other requests of the same key
+// would pass. RateLimit fields are lists: what outer middleware wrote stays, unless this
+// decision is the one that refuses; it then speaks alone, for its Retry-After must not
+// fall short of another's t.
+func (f *fieldWriter) write(h http.Header, d ratelimit.Decision, waitFor func(n uint64) time.Duration) {
 	limited := d.Verdict() == ratelimit.VerdictLimited
-	retry := ""
-	if after := d.RetryAfter(); limited && after != ratelimit.Never {
-		retry = strconv.FormatInt(seconds(after), 10) // at least 1: a limited request has to wait
-		h[fieldRetryAfter] = []string{retry}
+	SetRetryAfter(h, d)
+	if f.fields == 0 {
+		return
 	}
-	quota, available := integer(below(d.Threshold())), integer(below(d.Remaining()))
+	quota := f.passes(d.Threshold())
+	available, more := f.standing(d, waitFor)
 	if f.fields&RateLimit != 0 {
-		policy := f.name + ";q=" + quota + f.suffix
-		limit := f.name + ";r=" + available
-		switch {
-		case !limited:
-			limit += ";t=" + f.window
-		case retry != "":
-			limit += ";t=" + retry
-		}
 		if limited {
 			delete(h, fieldPolicy)
 			delete(h, fieldRateLimit)
 		}
-		h[fieldPolicy] = append(h[fieldPolicy], policy)
+		limit := f.name + ";r=" + integer(available)
+		if more != ratelimit.Never {
+			limit += ";t=" + strconv.FormatInt(seconds(more), 10)
+		}
+		h[fieldPolicy] = append(h[fieldPolicy], f.name+";q="+integer(f.perPolicy(quota))+f.suffix)
 		h[fieldRateLimit] = append(h[fieldRateLimit], limit)
 	}
 	if f.fields&XRateLimit != 0 {
-		h[fieldXLimit] = []string{quota}
-		h[fieldXRemaining] = []string{available}
-		h[fieldXReset] = []string{strconv.FormatInt(seconds(d.Reset()), 10)}
+		if reset := seconds(d.Reset()); limited || tighter(h, available, reset) {
+			h[fieldXLimit] = []string{integer(quota)}
+			h[fieldXRemaining] = []string{integer(available)}
+			h[fieldXReset] = []string{strconv.FormatInt(reset, 10)}
+		}
 	}
 }
 
-// below is what passes of n units: a level that reaches the threshold is limited.
-func below(n uint64) uint64 { return n - min(n, 1) }
+// SetRetryAfter sets Retry-After to what a limited decision has the client wait, in
+// whole seconds, rounded up. It does nothing if the decision is not limited, or if no
+// wait helps. It is for handlers that call a limiter themselves; the middleware does it.
+func SetRetryAfter(h http.Header, d ratelimit.Decision) {
+	if d.Verdict() != ratelimit.VerdictLimited {
+		return
+	}
+	if wait := d.RetryAfter(); wait != ratelimit.Never {
+		h[fieldRetryAfter] = []string{strconv.FormatInt(max(1, seconds(wait)), 10)}
+	}
+}
+
+// passes is how many of n units below a threshold can pass.
+func (f *fieldWriter) passes(n uint64) uint64 { return n - min(n, f.spare) }
+
+// standing is how many units would pass now in one request, and the wait after which
+// more would: not after a limited request itself would. Where bursts are bounded it is
+// what fits into one, though an empty bucket lets a greater request pass.
+func (f *fieldWriter) standing(d ratelimit.Decision, waitFor func(n uint64) time.Duration) (available uint64, more time.Duration) {
+	available = f.passes(d.Remaining())
+	more = waitFor(available + 1)
+	if more == 0 && f.spare > 0 { // one unit too many was taken off: the level is not whole
+		available++
+		more = waitFor(available + 1)
+	}
+	if more == 0 {
+		return available, ratelimit.Never
+	}
+	if d.Verdict() == ratelimit.VerdictLimited {
+		more = min(more, d.RetryAfter())
+	}
+	return available, more
+}
+
+// perPolicy is a quota per window, as one per announced window, rounded down.
+func (f *fieldWriter) perPolicy(quota uint64) uint64 {
+	announced := time.Duration(f.policy) * time.Second // at most a second longer than the window
+	high, low := bits.Mul64(min(quota, maxInteger), uint64(announced))
+	per, _ := bits.Div64(high, low, uint64(f.window))
+	return per
+}
+
+// tighter reports whether a limit is tighter than the one that outer middleware wrote
+// X-RateLimit-* for, if any did.
+func tighter(h http.Header, available uint64, reset int64) bool {
+	shown, err := strconv.ParseUint(h.Get(fieldXRemaining), 10, 64)
+	if err != nil || available != shown {
+		return err != nil || available < shown
+	}
+	shownReset, err := strconv.ParseInt(h.Get(fieldXReset), 10, 64)
+	return err != nil || reset > shownReset
+}
 
 // integer returns n as a structured field's integer, the greatest there is if n is
 // greater still.

@@ -94,3 +94,6 @@ func fields(r *http.Response) map[string][]string {
 	}
 	return about
 }
+
+// whole returns what a field says of a wait.
+func whole(wait time.Duration) string { return integer(uint64(seconds(wait))) }

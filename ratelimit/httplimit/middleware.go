@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/hanzoai/limiters/ratelimit"
 )
@@ -28,7 +29,7 @@ func New(lim *ratelimit.Limiter, key KeyFunc, opts ...Option) (func(http.Handler
 	}
 	m := &middleware{
 		lim: lim, key: key, options: o,
-		writer: newFieldWriter(o.fields, o.policy, o.unit, lim.Config().WindowInterval),
+		writer: newFieldWriter(o.fields, o.policy, o.unit, lim.Config()),
 	}
 	return m.wrap, nil
 }
@@ -63,7 +64,7 @@ func (m *middleware) wrap(next http.Handler) http.Handler {
 		}
 		d := m.lim.Check(key, units)
 		if !d.DryRun() {
-			m.writer.write(w.Header(), d)
+			m.writer.write(w.Header(), d, func(n uint64) time.Duration { return m.lim.WaitFor(key, n) })
 		}
 		if !d.Allowed() {
 			m.onLimited(w, r, d)

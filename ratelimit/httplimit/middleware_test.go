@@ -71,7 +71,7 @@ func TestACostThatNeverPassesHasNoRetryAfter(t *testing.T) {
 	r := ask(h, "ann")
 	equal(t, "status", r.StatusCode, 429)
 	equal(t, "fields", fields(r), map[string][]string{
-		fieldPolicy: {`"default";q=3;w=60`}, fieldRateLimit: {`"default";r=2`}, // which would have passed
+		fieldPolicy: {`"default";q=3;w=60`}, fieldRateLimit: {`"default";r=3`},
 	})
 }
 
@@ -86,6 +86,8 @@ func TestCost(t *testing.T) {
 	equal(t, "statuses of no units", statuses(h, "ann", 5), []int{200, 200, 200, 200, 200})
 	cost = 1
 	equal(t, "statuses of 1 unit", statuses(h, "ann", 2), []int{200, 429})
+	cost = 0 // where one unit would not pass, none does
+	equal(t, "statuses of no units at the limit", statuses(h, "ann", 2), []int{429, 429})
 	equal(t, "units counted", lim.Stats().Counted, uint64(3))
 }
 

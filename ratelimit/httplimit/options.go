@@ -65,8 +65,8 @@ const (
 	Pass
 )
 
-// WithCost has a request count as cost units instead of 1. A cost of 0 asks
-// without counting: the request passes unless the key is limited already.
+// WithCost has a request count as cost units instead of 1. A cost of 0 counts nothing
+// and is answered as a cost of 1 would be: the request passes unless the key is limited.
 func WithCost(cost func(r *http.Request) uint64) Option {
 	return func(o *options) { o.cost = cost }
 }

@@ -66,15 +66,16 @@ func TestOverTheWire(t *testing.T) {
 				}
 				equal(t, "protocol", r.Proto, row.proto)
 				equal(t, "answer", fmt.Sprint(r.StatusCode, " ", body), "200 ok")
-				equal(t, "RateLimit", r.Header.Values("RateLimit"), []string{fmt.Sprintf(`"default";r=%d;t=60`, 2-i)})
+				equal(t, "RateLimit", r.Header.Values("RateLimit"), []string{fmt.Sprintf(`"default";r=%d;t=%s`, 2-i, whole(lim.WaitFor("ann", uint64(3-i))))})
 			}
 			r, body, err := get(client, s.URL, "ann")
 			if err != nil {
 				t.Fatal(err)
 			}
+			wait := whole(lim.WaitFor("ann", 1))
 			equal(t, "status", r.StatusCode, 429)
 			equal(t, "fields", fields(r), map[string][]string{
-				fieldRetryAfter: {"60"}, fieldPolicy: {`"default";q=3;w=60`}, fieldRateLimit: {`"default";r=0;t=60`},
+				fieldRetryAfter: {wait}, fieldPolicy: {`"default";q=3;w=60`}, fieldRateLimit: {`"default";r=0;t=` + wait},
 				fieldXLimit: {"3"}, fieldXRemaining: {"0"}, fieldXReset: {"120"},
 			})
 			if len(body) == 0 || r.Header.Get("Content-Type") != "application/problem+json" {

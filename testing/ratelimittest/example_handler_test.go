@@ -4,13 +4,13 @@ package ratelimittest_test
 
 import (
 	"fmt"
-	"math"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
 	"time"
 
 	"github.com/hanzoai/limiters/ratelimit"
+	"github.com/hanzoai/limiters/ratelimit/httplimit"
 	"github.com/hanzoai/limiters/testing/ratelimittest"
 )
 
@@ -20,8 +20,7 @@ func handler(lim *ratelimit.Limiter) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		d := lim.Check(r.Header.Get("Team"), 10)
 		if !d.Allowed() {
-			seconds := math.Ceil(d.RetryAfter().Seconds())
-			w.Header().Set("Retry-After", strconv.Itoa(int(seconds)))
+			httplimit.SetRetryAfter(w.Header(), d)
 			w.WriteHeader(http.StatusTooManyRequests)
 		}
 	}

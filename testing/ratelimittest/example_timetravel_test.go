@@ -13,7 +13,7 @@ import (
 // "Half a minute later" and "Redis is down", without sleeping and without Redis.
 func Example_timeTravel() {
 	cfg := ratelimit.DefaultConfig()
-	cfg.GlobalThreshold = 100 // per minute
+	cfg.GlobalThreshold, cfg.Inclusive = 100, true // per minute
 
 	clock := ratelimittest.NewClock()
 	store := ratelimittest.NewStore(clock)                                           // in place of Redis
@@ -37,8 +37,8 @@ func Example_timeTravel() {
 	clock.Advance(time.Second)
 	fmt.Println("Redis up:", lim.Stats().Undelivered, "wait")
 	// Output:
-	// at once: 99
-	// half a minute later: 50
-	// Redis down: 99 pass, 99 wait
+	// at once: 100
+	// half a minute later: 49
+	// Redis down: 100 pass, 100 wait
 	// Redis up: 0 wait
 }

@@ -1,9 +1,8 @@
-// Command http is an HTTP API whose clients may each make nine requests a minute:
-// the threshold is ten, and the request that reaches it is limited.
+// Command http is an HTTP API whose clients may each make ten requests a minute.
 //
 //	go run ./docs/examples/http
 //
-// Then ask it ten times:
+// Then ask it eleven times:
 //
 //	curl -i -H 'X-Api-Key: k1' http://127.0.0.1:8080/hello
 //
@@ -49,7 +48,7 @@ func main() {
 // what they counted.
 func serve(ctx context.Context, listener net.Listener, redis string) error {
 	cfg := ratelimit.DefaultConfig()
-	cfg.GlobalThreshold = 10
+	cfg.GlobalThreshold, cfg.Inclusive = 10, true
 	cfg.RedisURLs = []string{redis}
 	lim, err := ratelimit.New(cfg)
 	if err != nil {

@@ -56,8 +56,8 @@ func TestTheAPI(t *testing.T) {
 			t.Fatalf("status %d, fields %v, body %q", status, fields, body)
 		}
 	}
-	if limited == 0 || limited > 21 {
-		t.Errorf("%d of 30 requests were limited, want up to 21 and some", limited)
+	if limited == 0 || limited > 20 {
+		t.Errorf("%d of 30 requests were limited, want up to 20 and some", limited)
 	}
 	for path, want := range map[string]string{"/status": "key:k1", "/metrics": "global_rate_limiter_eval_counts_total"} {
 		if status, _, body := get(path, ""); status != 200 || !strings.Contains(body, want) {
