@@ -95,7 +95,11 @@ scale: ## test the bounds at their whole size: minutes, and a gigabyte of memory
 
 .PHONY: accuracy
 accuracy: ## measure what a fleet admits beside what it should, and write docs/accuracy.md
-	go run ./cmd/bench accuracy -page docs/accuracy.md -svg docs/accuracy.svg
+	go run ./cmd/bench accuracy -page docs/accuracy.md -svg docs/accuracy.svg -kinds docs/accuracy-kinds.svg
+
+.PHONY: one-key
+one-key: ## live one key's minute on two nodes and write docs/one-key.md
+	go run ./cmd/bench one-key -page docs/one-key.md -svg docs/one-key.svg
 
 .PHONY: profile
 profile: ## profile the benchmarks BENCH (all) of a decision into bin/

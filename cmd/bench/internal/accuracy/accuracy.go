@@ -1,8 +1,8 @@
 // Package accuracy measures what a fleet admits beside what it should: scenarios of
 // traffic by schedules of syncing, in virtual time, the same every time.
 //
-// The files in the order of a run: accuracy, scenarios, run, exact, targets, table,
-// figure, page.
+// The files in the order of a run: accuracy, own, scenario, scenarios, schedules, run,
+// simulate, exact, targets, table, figure, picture, page.
 package accuracy
 
 import (
@@ -27,10 +27,12 @@ const usualSeed = 1
 
 // options are the flags. Immutable after parseOptions.
 type options struct {
-	json string // file; "-" is standard output; "" none
-	svg  string // file; "" none
-	page string // file; "" none
-	seed uint64
+	json  string // file; "-" is standard output; "" none
+	svg   string // file; "" none
+	page  string // file; "" none
+	kinds string // file; "" none
+	seed  uint64
+	own   own
 }
 
 // Run makes the run that args ask for, without the command's name, and returns the
@@ -44,7 +46,11 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "bench accuracy: %v\n(bench accuracy -h lists the flags)\n", err)
 		return exitUsage
 	}
-	rows, err := measure(ctx, scenarios(), o.seed)
+	specs := scenarios()
+	if o.own.asked {
+		specs = []scenario{o.own.scenario()}
+	}
+	rows, err := measure(ctx, specs, o.seed)
 	if err == nil {
 		err = o.write(rows, stdout, stderr)
 	}
@@ -69,12 +75,15 @@ func parseOptions(args []string, help io.Writer) (*options, error) {
 	flags.Usage = func() {}
 	flags.StringVar(&o.json, "json", "", "write the rows as JSON to this `file`; -: to standard output")
 	flags.StringVar(&o.svg, "svg", "", "draw the worst windows into this `file`")
+	flags.StringVar(&o.kinds, "kinds", "", "draw one burst under each kind of window into this `file`")
 	flags.StringVar(&o.page, "page", "", "write docs/accuracy.md to this `file`")
 	flags.Uint64Var(&o.seed, "seed", usualSeed, "`seed` of the traffic")
+	o.own.flags(flags)
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			fmt.Fprint(help, "Usage: bench accuracy [flags]\n\n"+
-				"Simulates fleets in virtual time and prints what they admit beside what they should.\n\n")
+				"Simulates fleets in virtual time and prints what they admit beside what they should:\n"+
+				"many kinds of traffic, or, if one of "+ownFlags+" is given, a steady load of your own.\n\n")
 			flags.SetOutput(help)
 			flags.PrintDefaults()
 		}
@@ -82,6 +91,12 @@ func parseOptions(args []string, help io.Writer) (*options, error) {
 	}
 	if flags.NArg() > 0 {
 		return nil, fmt.Errorf("unexpected argument %q: want flags only", flags.Arg(0))
+	}
+	if err := o.own.check(flags); err != nil {
+		return nil, err
+	}
+	if o.own.asked && o.page+o.svg+o.kinds != "" {
+		return nil, errors.New("-page, -svg and -kinds show all scenarios, not one of your own")
 	}
 	return o, nil
 }
@@ -98,7 +113,7 @@ func (o *options) write(rows []row, stdout, stderr io.Writer) error {
 	for _, out := range []struct {
 		file  string
 		write func(io.Writer, []row) error
-	}{{o.json, writeJSON}, {o.svg, writeFigure}, {o.page, writePage}} {
+	}{{o.json, writeJSON}, {o.svg, writeFigure}, {o.kinds, writePicture}, {o.page, writePage}} {
 		var err error
 		switch out.file {
 		case "":

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,7 +22,6 @@ func TestWrongArguments(t *testing.T) {
 		says   string // on stdout or stderr
 	}{
 		{[]string{"-h"}, exitOK, "-svg file"},
-		{[]string{"-nodes", "3"}, exitUsage, "-nodes"},
 		{[]string{"-seed", "x"}, exitUsage, `"x"`},
 		{[]string{"table"}, exitUsage, `unexpected argument "table"`},
 	} {
@@ -64,16 +64,16 @@ func TestJSONAlone(t *testing.T) {
 		if r["schedule"] != string(schedules[i]) || r["scenario"] != "threshold 10 3x 10 nodes" {
 			t.Errorf("row %d is of %v by %v", i, r["scenario"], r["schedule"])
 		}
-		for _, field := range []string{"worst", "mean", "false_limits", "first_limit_s", "reads", "writes"} {
+		for _, field := range []string{"worst", "mean", "false_limits", "first_limit_s", "reads", "writes", "scripts"} {
 			if _, ok := r[field].(float64); !ok {
 				t.Errorf("row %d: %s is %v", i, field, r[field])
 			}
 		}
-		if len(r) != 8 {
+		if len(r) != 9 {
 			t.Errorf("row %d has %d fields: %v", i, len(r), r)
 		}
 	}
-	if !strings.Contains(stderr.String(), "document") {
+	if !strings.Contains(stderr.String(), "timed-reads") {
 		t.Error("the table is not on standard error")
 	}
 }
@@ -81,7 +81,7 @@ func TestJSONAlone(t *testing.T) {
 func TestFilesThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "missing", "file")
-	for _, o := range []options{{json: name}, {svg: name}, {page: name}} {
+	for _, o := range []options{{json: name}, {svg: name}, {kinds: name}, {page: name}} {
 		if err := o.write(nil, &bytes.Buffer{}, &bytes.Buffer{}); err == nil {
 			t.Errorf("%+v: no error", o)
 		}
@@ -93,7 +93,7 @@ func TestARunIsDeterministic(t *testing.T) {
 	t.Parallel()
 	spec := steady(3, 10)
 	spec.window, spec.tick = time.Second, 100*time.Millisecond
-	for _, by := range schedules {
+	for _, by := range append(slices.Clone(schedules), forBursts...) {
 		first, second := simulate(&spec, by, 2, 1), simulate(&spec, by, 2, 1)
 		if !reflect.DeepEqual(first, second) {
 			t.Errorf("%s: %+v, then %+v", by, first, second)
@@ -112,18 +112,27 @@ func TestScenarios(t *testing.T) {
 			t.Errorf("two scenarios are called %q", s.name)
 		}
 		seen[s.name] = true
-		if s.tick > s.window/4 || s.window%phases != 0 {
-			t.Errorf("%s: tick %v, window %v", s.name, s.tick, s.window)
+		if s.ticks() > s.window/4 || s.window%time.Duration(s.runs()) != 0 {
+			t.Errorf("%s: tick %v, window %v, %d phases", s.name, s.ticks(), s.window, s.runs())
+		}
+		if s.polite != nil || s.name == "any traffic 1 node" {
+			continue
 		}
 		highest, load := 0.0, s.load(1)
-		for at := time.Duration(0); at < windowsPerRun*s.window; at += s.window / 20 {
+		for at := time.Duration(0); at < s.lasts(); at += s.window / 20 {
 			highest = max(highest, load(at))
 		}
 		if highest != s.factor {
 			t.Errorf("%s: the load reaches %v, its factor is %v", s.name, highest, s.factor)
 		}
 	}
-	for _, name := range []string{"steady 0.95x 10 nodes", "steady 3x 1 node", "steady 10x 100 nodes"} {
+	for _, name := range []string{
+		"steady 0.95x 10 nodes", "steady 3x 1 node", "steady 10x 100 nodes", "burst 4.5x in 1s 3 nodes", "burst 4.5x in 1s 10 nodes",
+		"burst 4.5x in 1s 50 nodes", "burst 60x in 1s 50 nodes", "burst 4.5x in 1s 3 nodes rtt 10ms", "burst 4.5x in 1s 50 nodes rtt 40ms",
+		"steady 0.97x 10 nodes", "steady 0.99x 10 nodes", "hopping 0.95x 10 nodes", "scale-down 100 to 1", "sparse 1 per hour 10 nodes",
+		"polite clients 3 nodes", "polite client 1 node", "any traffic 1 node", "one hot entity 3x", "300 entities 0.5x",
+		"10000 entities threshold 10", "10000 entities threshold 100",
+	} {
 		if !seen[name] {
 			t.Errorf("there is no scenario %q", name)
 		}

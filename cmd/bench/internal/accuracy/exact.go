@@ -5,10 +5,12 @@ package accuracy
 
 import "time"
 
-// An exact is a sliding log over all nodes: it admits a request iff fewer units than
-// the threshold were admitted in the last window, this request included.
+// An exact is a sliding log over all nodes: it admits a request iff at most so many units
+// were admitted in the last window, this request included, as the threshold lets pass:
+// one less than it, unless it is inclusive.
 type exact struct {
 	threshold uint64
+	passes    uint64
 	window    time.Duration
 	nodes     int
 
@@ -25,7 +27,11 @@ type admission struct {
 }
 
 func newExact(s *scenario) *exact {
-	return &exact{threshold: s.threshold, window: s.window, nodes: s.nodes}
+	e := &exact{threshold: s.threshold, passes: s.threshold - 1, window: s.window, nodes: s.nodes}
+	if s.inclusive {
+		e.passes = s.threshold
+	}
+	return e
 }
 
 // Len implements ratelimittest.Target.
@@ -50,7 +56,7 @@ func (e *exact) Advance(d time.Duration) {
 
 // Offer implements ratelimittest.Target.
 func (e *exact) Offer(_ int, _ string, units uint64) (allowed bool) {
-	if e.units+units >= e.threshold {
+	if e.units+units > e.passes {
 		return false
 	}
 	e.units += units

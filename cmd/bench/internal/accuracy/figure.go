@@ -22,10 +22,12 @@ var marks = []struct {
 	color color.RGBA
 }{
 	{perfect, "exact", draw.PlusGlyph{}, color.RGBA{A: 255}},
-	{document, "document", draw.TriangleGlyph{}, color.RGBA{R: 200, G: 60, B: 40, A: 255}},
+	{timedReads, "timed reads", draw.TriangleGlyph{}, color.RGBA{R: 200, G: 60, B: 40, A: 255}},
 	{oneNode, "one node", draw.CrossGlyph{}, color.RGBA{R: 110, G: 110, B: 110, A: 255}},
-	{hot, "hot", draw.RingGlyph{}, color.RGBA{R: 40, G: 140, B: 70, A: 255}},
+	{oursTick, "ours tick", draw.SquareGlyph{}, color.RGBA{R: 90, G: 140, B: 220, A: 255}},
 	{ours, "ours", draw.CircleGlyph{}, color.RGBA{R: 40, G: 90, B: 190, A: 255}},
+	{burst, "burst", draw.PyramidGlyph{}, color.RGBA{R: 130, G: 90, B: 160, A: 255}},
+	{sliding, "sliding", draw.RingGlyph{}, color.RGBA{R: 40, G: 140, B: 70, A: 255}},
 }
 
 // writeFigure draws the rows as SVG.
@@ -47,14 +49,21 @@ func writeFigure(w io.Writer, rows []row) error {
 	p.Legend.Top = true
 	p.Legend.Padding = vg.Points(3)
 
-	n := len(rows) / len(schedules)
+	var shown []*scenario
+	for i := range rows {
+		if s := rows[i].spec; isLimit(s) && (len(shown) == 0 || shown[len(shown)-1] != s) {
+			shown = append(shown, s)
+		}
+	}
+	n := len(shown)
 	names := make([]string, n)
 	for _, m := range marks {
 		points := make(plotter.XYs, 0, n)
-		for i := range n {
-			spec := rows[i*len(schedules)].spec
-			names[n-1-i] = spec.name // the first scenario on top
-			points = append(points, plotter.XY{X: find(rows, spec, m.by).Worst, Y: float64(n - 1 - i)})
+		for i, s := range shown {
+			names[n-1-i] = s.name // the first scenario on top
+			if r := lookup(rows, s, m.by); r != nil {
+				points = append(points, plotter.XY{X: min(max(r.Worst, p.X.Min), p.X.Max), Y: float64(n - 1 - i)})
+			}
 		}
 		scatter, err := plotter.NewScatter(points)
 		if err != nil {
