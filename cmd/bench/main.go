@@ -45,6 +45,7 @@ func commands() map[string]command {
 		defaultCommand: throughput,
 		"page":         page,
 		"accuracy":     accuracyRun,
+		"one-key":      oneKeyRun,
 		"tick":         tickRun,
 	}
 }
