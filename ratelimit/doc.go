@@ -20,13 +20,26 @@
 // pass up to its threshold of units per window: the exact override of its key, else
 // what the [Resolver] answers, else Config.GlobalThreshold. A check compares the
 // entity's level, its own units included, with the threshold, and limits it from
-// there on: a threshold of T lets T − 1 single units into an empty window.
+// there on: a threshold of T lets T − 1 single units into an empty window, or T if
+// Config.Inclusive is set.
 //
-// The level is the fleet's count as of the last sync, leaking at threshold / window
-// and never above what that count still weighs in the sliding window, plus what
-// this process counted and the fleet's count does not contain yet. Limited requests
-// are not counted unless Config.CountLimited says so. A key seen for the first time is
-// allowed. The [Decision] says what it rests on, and when to come back.
+// What a level is depends on the kind of window, Config.Window, and so does what is
+// promised:
+//
+//   - [WindowLeaky], the default: the fleet's count as of the last sync, leaking at
+//     threshold / window and never above what that count still weighs in the window, plus
+//     what this process counted and the fleet's count does not contain yet. It holds the
+//     rate on average. It does not hold a window: of a threshold of 100, 99 units may pass
+//     at once and nearly as many again before the window is over.
+//   - [WindowSliding]: what this process knows of the last window, slice by slice. It holds
+//     every window, but for what nodes do not know of each other yet, and refuses nobody
+//     who stays below the threshold.
+//   - [WindowFixed]: what came since the window began. It holds a quota per window, hour,
+//     day, week or month, and lets two of them pass around a boundary.
+//
+// Config.BurstInterval bounds in each how much passes at once. Limited requests are not
+// counted unless Config.CountLimited says so. A key seen for the first time is allowed.
+// The [Decision] says what it rests on, and when to come back.
 //
 // # Time
 //
