@@ -14,6 +14,9 @@ func Keys(b *store.Batch) []string {
 	keys := make([]string, 0, 2+len(b.Writes)+len(b.Reads))
 	for i := range b.Writes {
 		keys = append(keys, b.Writes[i].Key)
+		if c := b.Writes[i].Condition; c != nil && c.Previous != "" {
+			keys = append(keys, c.Previous)
+		}
 	}
 	keys = append(keys, b.Reads...)
 	return append(keys, b.Sequence, b.WindowKey)
