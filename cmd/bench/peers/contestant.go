@@ -12,6 +12,9 @@ const (
 // A contestant is one way to decide about a request.
 type contestant struct {
 	name string
+	// variant says that it is one of ours, set in another way: it is compared with
+	// another variant, and not with peers.
+	variant bool
 	// remote says that it asks a server: it takes no part in the runs on one key.
 	remote bool
 	// open makes one that allows everything, for so many keys. check decides about
@@ -28,11 +31,13 @@ type instance struct {
 	close  func() error // nil: nothing to close
 }
 
-// names lists the contestants' names.
+// names lists the contestants' names, those of variants left out.
 func names(contestants []contestant) []string {
-	list := make([]string, len(contestants))
-	for i, c := range contestants {
-		list[i] = c.name
+	var list []string
+	for _, c := range contestants {
+		if !c.variant {
+			list = append(list, c.name)
+		}
 	}
 	return list
 }

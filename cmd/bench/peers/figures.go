@@ -17,7 +17,7 @@ type figure struct {
 }
 
 // ratios returns one figure for each peer in the order of names, then those of the
-// floor, of parallel growth and of one hot key.
+// floor, of parallel growth, of one hot key, and of sliding windows beside leaky ones.
 func ratios(all table, names []string) (found []figure) {
 	for _, name := range names {
 		if name != ours && name != floor && name != loop {
@@ -32,7 +32,21 @@ func ratios(all table, names []string) (found []figure) {
 		name:  "hotkey",
 		ratio: median(quotients(all["HotSerial"][ours], all["HotParallel"][ours], elapsed)),
 		cpu:   median(quotients(all["HotSerial"][ours], all["HotParallel"][ours], processor)),
-	})
+	},
+		variants(all, "sliding", "HotSerial", "sliding", "leaky"),
+		variants(all, "sliding_10000", "Serial", "sliding", "leaky"),
+		variants(all, "sliding_refused", "HotSerial", "sliding_refused", "leaky_refused"),
+	)
+}
+
+// variants is the time of a decision of one of our variants / that of another's, in one
+// kind of run.
+func variants(all table, name, kind, over, under string) figure {
+	return figure{
+		name:  name,
+		ratio: median(quotients(all[kind][over], all[kind][under], elapsed)),
+		cpu:   median(quotients(all[kind][over], all[kind][under], processor)),
+	}
 }
 
 // beside is the time of our decision / that of a peer's, serial.

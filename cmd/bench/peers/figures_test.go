@@ -18,9 +18,16 @@ func readings(ns ...float64) []reading {
 // times slower.
 func results() table {
 	return table{
-		"Serial":      {ours: readings(40, 400, 40), "xtime": readings(100, 1000, 80), floor: readings(10, 100, 10)},
-		"Parallel":    {ours: readings(20, 200, 20), floor: readings(5, 50, 4)},
-		"HotSerial":   {ours: readings(30, 300, 30), floor: readings(10, 100, 10)},
+		"Serial": {
+			ours: readings(40, 400, 40), "xtime": readings(100, 1000, 80), floor: readings(10, 100, 10),
+			"leaky": readings(50, 500, 50), "sliding": readings(60, 600, 55),
+		},
+		"Parallel": {ours: readings(20, 200, 20), floor: readings(5, 50, 4)},
+		"HotSerial": {
+			ours: readings(30, 300, 30), floor: readings(10, 100, 10),
+			"leaky": readings(20, 200, 20), "sliding": readings(21, 210, 25),
+			"leaky_refused": readings(40, 400, 40), "sliding_refused": readings(46, 460, 40),
+		},
 		"HotParallel": {ours: readings(60, 600, 40), floor: readings(20, 200, 20)},
 	}
 }
@@ -32,10 +39,13 @@ func TestRatiosAreMediansOfRounds(t *testing.T) {
 		name  string
 		value float64
 	}{
-		{"xtime", 0.4},  // 0.4, 0.4, 0.5
-		{"floor", 4},    // 4, 4, 4
-		{"parallel", 1}, // 2 / 2, 2 / 2, 2 / 2.5
-		{"hotkey", 0.5}, // 0.5, 0.5, 0.75
+		{"xtime", 0.4},            // 0.4, 0.4, 0.5
+		{"floor", 4},              // 4, 4, 4
+		{"parallel", 1},           // 2 / 2, 2 / 2, 2 / 2.5
+		{"hotkey", 0.5},           // 0.5, 0.5, 0.75
+		{"sliding", 1.05},         // 1.05, 1.05, 1.25
+		{"sliding_10000", 1.2},    // 1.2, 1.2, 1.1
+		{"sliding_refused", 1.15}, // 1.15, 1.15, 1
 	}
 	if len(found) != len(want) {
 		t.Fatalf("ratios = %+v, want %d of them", found, len(want))
@@ -70,7 +80,8 @@ func TestTheRatiosAreTheLastLines(t *testing.T) {
 	var b strings.Builder
 	all := results()
 	writeRatios(&b, all, ratios(all, []string{ours, "xtime", floor}))
-	const want = "ratio xtime 0.400\nratio floor 4.000\nratio parallel 1.000\nratio hotkey 0.500\n"
+	const want = "ratio xtime 0.400\nratio floor 4.000\nratio parallel 1.000\nratio hotkey 0.500\n" +
+		"ratio sliding 1.050\nratio sliding_10000 1.200\nratio sliding_refused 1.150\n"
 	if !strings.HasSuffix(b.String(), want) {
 		t.Errorf("it wrote\n%s\nwant the end\n%s", b.String(), want)
 	}

@@ -8,6 +8,9 @@
 //	ratio floor VALUE     the same beside the bare floor: a look-up and an atomic add
 //	ratio parallel VALUE  our growth in throughput from one core to all / the floor's
 //	ratio hotkey VALUE    our throughput on one key, all cores / one core
+//	ratio sliding VALUE   our time in a sliding window / in a leaky one, one key
+//	ratio sliding_10000   the same on all keys (10,000)
+//	ratio sliding_refused the same of refusals, one key
 //
 // A ratio is computed within each round; the median of the rounds is printed.
 //

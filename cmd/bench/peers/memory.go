@@ -37,16 +37,17 @@ func inMemory() []contestant {
 		{name: "sethvargo", open: openSethvargo},
 		{name: floor, open: openFloor},
 		{name: loop, open: openLoop},
+		pressed("leaky", ratelimit.WindowLeaky, threshold/5),
+		pressed("sliding", ratelimit.WindowSliding, threshold/5),
+		pressed("leaky_refused", ratelimit.WindowLeaky, 2*threshold),
+		pressed("sliding_refused", ratelimit.WindowSliding, 2*threshold),
 	}
 }
 
 // openOurs opens a limiter as shipped: system clock, ticks, metrics, default
 // bounds; its counts go to a store in memory.
 func openOurs(int) (*instance, error) {
-	config := ratelimit.DefaultConfig()
-	config.GlobalThreshold = 1 << 50
-	config.RedisURLs = []string{"memory://"}
-	l, err := ratelimit.New(config, ratelimit.WithLogger(slog.New(slog.DiscardHandler)))
+	l, err := newOurs(ratelimit.DefaultConfig())
 	if err != nil {
 		return nil, err
 	}
@@ -55,6 +56,47 @@ func openOurs(int) (*instance, error) {
 		settle: func() error { return l.Sync(context.Background()) },
 		close:  func() error { return l.Close(context.Background()) },
 	}, nil
+}
+
+// threshold is ours: no loop reaches a fifth of it.
+const threshold = 1 << 50
+
+func newOurs(config ratelimit.Config) (*ratelimit.Limiter, error) {
+	config.GlobalThreshold = threshold
+	config.RedisURLs = []string{"memory://"}
+	return ratelimit.New(config, ratelimit.WithLogger(slog.New(slog.DiscardHandler)))
+}
+
+// pressed is one of ours with a kind of window, in which the first check of each key has
+// counted some units: under pressure a sliding window has slices. With more than the
+// threshold everything is refused from then on, and check is true of refusals.
+func pressed(name string, window ratelimit.WindowKind, units uint64) contestant {
+	return contestant{name: name, variant: true, open: func(int) (*instance, error) {
+		config := ratelimit.DefaultConfig()
+		config.Window = window
+		l, err := newOurs(config)
+		if err != nil {
+			return nil, err
+		}
+		first, refuses := map[string]bool{}, units > threshold
+		return &instance{
+			check: func(key string) bool {
+				if first == nil {
+					return l.Check(key, 1).Allowed() != refuses
+				}
+				if !first[key] {
+					first[key] = true
+					l.Check(key, units)
+				}
+				return true
+			},
+			settle: func() error {
+				first = nil // what follows is measured, or as what is
+				return l.Sync(context.Background())
+			},
+			close: func() error { return l.Close(context.Background()) },
+		}, nil
+	}}
 }
 
 // openTime opens a map of x/time limiters, as its users write it.
