@@ -32,7 +32,7 @@ func (e *entry) countLocked(s *shard, v Verdict) {
 	} else {
 		e.allowed++
 	}
-	if e.toldAt == 0 {
+	if e.toldAt.Load() == 0 {
 		e.tellLocked(s)
 	}
 }
@@ -41,7 +41,7 @@ func (e *entry) countLocked(s *shard, v Verdict) {
 func (e *entry) tellLocked(s *shard) {
 	s.told.mu.Lock()
 	s.told.entries = append(s.told.entries, e)
-	e.toldAt = uint32(len(s.told.entries))
+	e.toldAt.Store(uint32(len(s.told.entries)))
 	s.told.mu.Unlock()
 }
 
@@ -65,13 +65,15 @@ func (s *shard) collectLocked() {
 
 // collectOneLocked is collectLocked for one entry.
 func (s *shard) collectOneLocked(e *entry) {
-	if e.toldAt == 0 {
+	if e.toldAt.Load() == 0 {
 		return
 	}
 	s.told.mu.Lock()
 	last := len(s.told.entries) - 1
 	moved := s.told.entries[last]
-	s.told.entries[e.toldAt-1], moved.toldAt = moved, e.toldAt
+	at := e.toldAt.Load()
+	s.told.entries[at-1] = moved
+	moved.toldAt.Store(at)
 	s.told.entries[last] = nil
 	s.told.entries = s.told.entries[:last]
 	s.told.mu.Unlock()
@@ -84,7 +86,7 @@ func (s *shard) takeLocked(e *entry) {
 	s.counts.limited += e.limited
 	s.counts.units = plus(s.counts.units, e.units)
 	e.allowed, e.limited, e.units = 0, 0, 0
-	e.toldAt = 0
+	e.toldAt.Store(0)
 }
 
 // At the end of a round the system's clock is read for all: after so many checks of an

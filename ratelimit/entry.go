@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/hanzoai/limiters/internal/level"
@@ -87,7 +88,9 @@ type entry struct {
 	inQueue   bool // linked by queuePrev and queueNext in the list of queueRank
 	queueRank rank
 
-	toldAt uint32 // guarded by the told set's lock; where in it, from 1 on; 0 = there is nothing to collect
+	// Where in the told set, from 1 on; written under its lock. 0: nothing is to be
+	// collected; it becomes so, and ends to be, under the entry's lock.
+	toldAt atomic.Uint32
 
 	// Guarded by mu.
 

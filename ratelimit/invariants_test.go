@@ -114,8 +114,8 @@ func (n *node) structure() (found []string) {
 			}
 		}
 		for i, e := range s.told.entries {
-			if int(e.toldAt) != i+1 || e.place == gone {
-				bad("%q is to be collected at %d, in place %d", e.key, e.toldAt, e.place)
+			if int(e.toldAt.Load()) != i+1 || e.place == gone {
+				bad("%q is to be collected at %d, in place %d", e.key, e.toldAt.Load(), e.place)
 			}
 		}
 		if len(listed) > 0 {
