@@ -23,6 +23,7 @@ const waiting = 60_000
 // usualScan has nodes walk their tables as often as in production: at the suite's
 // own pace a table of so many entities is walked all the time.
 func usualScan(f *fleet) {
+	f.cfg.SyncByUnits = false // ticks are compared, and how many scripts units make depends on the load
 	f.cfg.TierScanIntervalTicks = ratelimit.DefaultConfig().TierScanIntervalTicks
 }
 
