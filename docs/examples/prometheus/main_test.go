@@ -151,9 +151,9 @@ func TestOneEndpoint(t *testing.T) {
 	}
 	for name, accept := range formats {
 		families := scrape(t, server.URL, accept)
-		wantCounter(t, name, families["hello_served_total"], "", 2)
-		wantCounter(t, name, families["global_rate_limiter_eval_counts_total"], "allowed", 2)
-		wantCounter(t, name, families["global_rate_limiter_eval_counts_total"], "limited", 3)
+		wantCounter(t, name, families["hello_served_total"], "", 3)
+		wantCounter(t, name, families["global_rate_limiter_eval_counts_total"], "allowed", 3)
+		wantCounter(t, name, families["global_rate_limiter_eval_counts_total"], "limited", 2)
 		if f := families["global_rate_limiter_pipeline_ms"]; f.GetType() != dto.MetricType_HISTOGRAM || len(f.Metric[0].Histogram.Bucket) < 14 {
 			t.Errorf("%s: %v is no histogram", name, f)
 		}
