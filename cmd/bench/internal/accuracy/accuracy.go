@@ -13,13 +13,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-)
 
-// The exit statuses.
-const (
-	exitOK     = 0
-	exitFailed = 1 // the run failed, or a target is missed
-	exitUsage  = 2
+	"github.com/hanzoai/limiters/cmd/bench/internal/command"
 )
 
 // usualSeed is that of docs/accuracy.md.
@@ -41,10 +36,10 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o, err := parseOptions(args, stdout)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		return exitOK
+		return command.OK
 	case err != nil:
 		fmt.Fprintf(stderr, "bench accuracy: %v\n(bench accuracy -h lists the flags)\n", err)
-		return exitUsage
+		return command.Usage
 	}
 	specs := scenarios()
 	if o.own.asked {
@@ -56,16 +51,16 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	if err != nil {
 		fmt.Fprintf(stderr, "bench accuracy: %v\n", err)
-		return exitFailed
+		return command.Failed
 	}
 	lines := missed(rows)
 	for _, line := range lines {
 		fmt.Fprintf(stderr, "missed: %s\n", line)
 	}
 	if len(lines) > 0 {
-		return exitFailed
+		return command.Failed
 	}
-	return exitOK
+	return command.OK
 }
 
 func parseOptions(args []string, help io.Writer) (*options, error) {

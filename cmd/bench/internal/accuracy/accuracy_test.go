@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hanzoai/limiters/cmd/bench/internal/command"
 )
 
 func TestWrongArguments(t *testing.T) {
@@ -21,9 +23,9 @@ func TestWrongArguments(t *testing.T) {
 		status int
 		says   string // on stdout or stderr
 	}{
-		{[]string{"-h"}, exitOK, "-svg file"},
-		{[]string{"-seed", "x"}, exitUsage, `"x"`},
-		{[]string{"table"}, exitUsage, `unexpected argument "table"`},
+		{[]string{"-h"}, command.OK, "-svg file"},
+		{[]string{"-seed", "x"}, command.Usage, `"x"`},
+		{[]string{"table"}, command.Usage, `unexpected argument "table"`},
 	} {
 		var out bytes.Buffer
 		if status := Run(context.Background(), c.args, &out, &out); status != c.status || !strings.Contains(out.String(), c.says) {
@@ -37,8 +39,8 @@ func TestARunThatIsInterruptedFails(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	var stdout, stderr bytes.Buffer
-	if status := Run(ctx, nil, &stdout, &stderr); status != exitFailed || stdout.Len() > 0 {
-		t.Errorf("status %d, stdout %q; want %d and nothing", status, stdout.String(), exitFailed)
+	if status := Run(ctx, nil, &stdout, &stderr); status != command.Failed || stdout.Len() > 0 {
+		t.Errorf("status %d, stdout %q; want %d and nothing", status, stdout.String(), command.Failed)
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/hanzoai/limiters/cmd/bench/internal/command"
 )
 
 // One of the flags is enough to get one line, and the others have their defaults.
@@ -27,7 +29,7 @@ func TestALineOfOnesOwn(t *testing.T) {
 		var stdout, stderr bytes.Buffer
 		status := Run(context.Background(), append(c.args, "-json", "-"), &stdout, &stderr)
 		var rows []row
-		if err := json.Unmarshal(stdout.Bytes(), &rows); err != nil || status != exitOK {
+		if err := json.Unmarshal(stdout.Bytes(), &rows); err != nil || status != command.OK {
 			t.Errorf("%q: status %d, %v, %s", c.args, status, err, stderr.String())
 			continue
 		}
@@ -94,8 +96,8 @@ func TestWrongLinesOfOnesOwn(t *testing.T) {
 		var out bytes.Buffer
 		status := Run(context.Background(), c.args, &out, &out)
 		for _, text := range c.says {
-			if status != exitUsage || !strings.Contains(out.String(), text) {
-				t.Errorf("Run(%q) = %d and says %q; want %d, %q", c.args, status, out.String(), exitUsage, text)
+			if status != command.Usage || !strings.Contains(out.String(), text) {
+				t.Errorf("Run(%q) = %d and says %q; want %d, %q", c.args, status, out.String(), command.Usage, text)
 			}
 		}
 	}

@@ -5,23 +5,19 @@
 package onekey
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
-)
 
-// The exit statuses.
-const (
-	exitOK     = 0
-	exitFailed = 1
-	exitUsage  = 2
+	"github.com/hanzoai/limiters/cmd/bench/internal/command"
 )
 
 // Run makes the run that args ask for, without the command's name, and returns the exit
 // status. Without flags it prints the page.
-func Run(args []string, stdout, stderr io.Writer) int {
+func Run(_ context.Context, args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("bench one-key", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	flags.Usage = func() {}
@@ -34,19 +30,19 @@ func Run(args []string, stdout, stderr io.Writer) int {
 			"Lives one key's minute on two nodes, in virtual time, and writes it down second by second.\n\n")
 		flags.SetOutput(stdout)
 		flags.PrintDefaults()
-		return exitOK
+		return command.OK
 	case err == nil && flags.NArg() > 0:
 		err = fmt.Errorf("unexpected argument %q: want flags only", flags.Arg(0))
 	}
 	if err != nil {
 		fmt.Fprintf(stderr, "bench one-key: %v\n(bench one-key -h lists the flags)\n", err)
-		return exitUsage
+		return command.Usage
 	}
 	if err := write(*page, *svg, stdout); err != nil {
 		fmt.Fprintf(stderr, "bench one-key: %v\n", err)
-		return exitFailed
+		return command.Failed
 	}
-	return exitOK
+	return command.OK
 }
 
 // write lives the minute under each kind and writes what is asked for.

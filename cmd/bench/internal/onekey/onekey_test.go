@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hanzoai/limiters/cmd/bench/internal/command"
 	"github.com/hanzoai/limiters/ratelimit"
 )
 
@@ -100,15 +101,15 @@ func TestArguments(t *testing.T) {
 		status int
 		says   string
 	}{
-		{[]string{"-h"}, exitOK, "-page file"},
-		{[]string{"-x"}, exitUsage, "-x"},
-		{[]string{"now"}, exitUsage, `unexpected argument "now"`},
-		{[]string{"-page", missing}, exitFailed, "missing"},
-		{[]string{"-svg", missing}, exitFailed, "missing"},
-		{nil, exitOK, "# One key's life"},
+		{[]string{"-h"}, command.OK, "-page file"},
+		{[]string{"-x"}, command.Usage, "-x"},
+		{[]string{"now"}, command.Usage, `unexpected argument "now"`},
+		{[]string{"-page", missing}, command.Failed, "missing"},
+		{[]string{"-svg", missing}, command.Failed, "missing"},
+		{nil, command.OK, "# One key's life"},
 	} {
 		var out bytes.Buffer
-		if status := Run(row.args, &out, &out); status != row.status || !strings.Contains(out.String(), row.says) {
+		if status := Run(t.Context(), row.args, &out, &out); status != row.status || !strings.Contains(out.String(), row.says) {
 			t.Errorf("Run(%q) = %d and says %.200q; want %d, %q", row.args, status, out.String(), row.status, row.says)
 		}
 	}
