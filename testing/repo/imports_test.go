@@ -8,6 +8,9 @@ import (
 	"errors"
 	"io"
 	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -23,8 +26,14 @@ type listed struct {
 
 func goList(t *testing.T, args ...string) []listed {
 	t.Helper()
+	return goListIn(t, ".", args...)
+}
+
+// goListIn is goList in a directory from the root.
+func goListIn(t *testing.T, directory string, args ...string) []listed {
+	t.Helper()
 	command := exec.Command("go", append([]string{"list", "-json=ImportPath,Standard,Imports,Module"}, args...)...)
-	command.Dir = root
+	command.Dir = filepath.Join(root, directory)
 	var stderr bytes.Buffer
 	command.Stderr = &stderr
 	out, err := command.Output()
@@ -102,22 +111,87 @@ func isForTests(path string) bool {
 	return path == "testing" || strings.HasPrefix(path, "testing/") || strings.HasPrefix(path, module+"/testing/")
 }
 
-// Imports of the library point one way, from the limiter down.
-func TestImportsPointOneWay(t *testing.T) {
+// modules are the directories with modules of their own, the root first.
+func modules(t *testing.T) (directories []string) {
+	t.Helper()
+	directories = []string{"."}
+	for _, file := range files(t, "go.mod") {
+		if directory := path.Dir(file); directory != "." {
+			directories = append(directories, directory)
+		}
+	}
+	return directories
+}
+
+// A drawn is where the drawing in docs/design.md has a package: its row from the top and
+// its place in the row. A directory with all below it stands in one place.
+type drawn struct {
+	directory  string
+	row, place int
+	whole      bool
+}
+
+// drawing reads the rows of packages in docs/design.md: a name in words, two spaces or
+// more, and the packages with two spaces between them.
+func drawing(t *testing.T) (all []drawn) {
+	t.Helper()
+	_, section, _ := strings.Cut(contents(t, "docs/design.md"), "\n## Packages\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	row := 0
+	for line := range strings.Lines(section) {
+		if !strings.HasPrefix(line, "    ") || strings.TrimSpace(line) == "│" {
+			continue
+		}
+		row++
+		for place, name := range regexp.MustCompile(` {2,}`).Split(strings.TrimSpace(line), -1)[1:] {
+			directory, whole := strings.CutSuffix(name, "/…")
+			all = append(all, drawn{directory, row, place, whole})
+		}
+	}
+	return all
+}
+
+func (d drawn) holds(local string) bool {
+	return local == d.directory || d.whole && strings.HasPrefix(local, d.directory+"/")
+}
+
+// above says whether a package here may import one there.
+func (d drawn) above(other drawn) bool {
+	return d.row < other.row || d.row == other.row && d.place > other.place || d.whole && d == other
+}
+
+func TestImportsPointTheWayThatTheDrawingShows(t *testing.T) {
 	t.Parallel()
-	for _, p := range goList(t, "./...") {
-		local := strings.TrimPrefix(p.ImportPath, module+"/")
-		for _, path := range p.Imports {
-			imported, ours := strings.CutPrefix(path, module+"/")
-			if !ours {
+	all := drawing(t)
+	find := func(local string) (drawn, bool) {
+		for _, d := range all {
+			if d.holds(local) {
+				return d, true
+			}
+		}
+		return drawn{}, false
+	}
+	seen := map[drawn]bool{}
+	for _, directory := range modules(t) {
+		for _, p := range goListIn(t, directory, "-find", "./...") {
+			local := strings.TrimPrefix(p.ImportPath, module+"/")
+			from, ok := find(local)
+			if !ok {
+				t.Errorf("the drawing of packages in docs/design.md lacks %s", local)
 				continue
 			}
-			if strings.HasPrefix(local, "internal/") && imported == "ratelimit" {
-				t.Errorf("%s imports ratelimit, which stands above it", local)
+			seen[from] = true
+			for _, imported := range p.Imports {
+				imported, ours := strings.CutPrefix(imported, module+"/")
+				if to, ok := find(imported); ours && ok && !from.above(to) {
+					t.Errorf("%s imports %s, which the drawing in docs/design.md has above or right of it", local, imported)
+				}
 			}
-			if local == "lua" || local == "ratelimit/store" || local == "internal/clock" || local == "internal/hashring" {
-				t.Errorf("%s imports %s; it stands at the bottom and imports nothing of ours", local, imported)
-			}
+		}
+	}
+	for _, d := range all {
+		if !seen[d] {
+			t.Errorf("the drawing of packages in docs/design.md has %s, where there is no package", d.directory)
 		}
 	}
 }
