@@ -18,12 +18,13 @@ type batch struct {
 // A span is a part of a batch's keys.
 type span struct{ from, to int }
 
-// An item is what a batch says for one entry: the units of two epochs, and whether
-// it asks for both counters.
+// An item is what a batch says for one entry: the units of two epochs, to be added or
+// taken back, and whether it asks for both counters.
 type item struct {
 	entry *entry
 	epoch int64     // that of the second unit count
 	units [2]uint64 // of the epoch before, and of epoch
+	back  [2]uint64 // of the same, to be taken back; of each epoch there is one or the other
 	read  bool
 	at    [2]int // index in Writes where there are units, else in Reads if read
 }
@@ -37,22 +38,23 @@ func (b *batch) reset() {
 	b.Retry = false
 }
 
-// addLocked moves the entry's unsent units into the batch, and asks for its
-// counters if read. It requires the lock of e.
+// addLocked moves the entry's unsent units, and those it is owed, into the batch, and asks
+// for its counters if read. It requires the lock of e, whose debts are netted.
 func (b *batch) addLocked(e *entry, read bool, prefix string) {
 	it := item{entry: e, epoch: e.epoch, read: read}
 	for i := range e.slots {
 		it.units[i], e.slots[i].unsent = e.slots[i].unsent, 0
-		if it.units[i] == 0 && !read {
+		it.back[i] = e.takeOwedLocked(i)
+		if it.units[i]|it.back[i] == 0 && !read {
 			continue
 		}
 		from := len(b.keys)
 		b.keys = appendCounterKey(b.keys, prefix, e.key, e.partition.l.number(e.epoch-1+int64(i)))
 		key := span{from, len(b.keys)}
-		if it.units[i] > 0 {
+		if it.units[i]|it.back[i] != 0 {
 			it.at[i] = len(b.Writes)
 			b.writes = append(b.writes, key)
-			b.Writes = append(b.Writes, store.Write{Delta: int64(it.units[i])})
+			b.Writes = append(b.Writes, store.Write{Delta: int64(it.units[i]) - int64(it.back[i])})
 		} else {
 			it.at[i] = len(b.reads)
 			b.reads = append(b.reads, key)
@@ -94,7 +96,10 @@ func (b *batch) answeredBy(r *store.Reply) bool {
 	default:
 		return false
 	}
-	for _, w := range r.Writes {
+	for i, w := range r.Writes {
+		if w.Taken > uint64(max(0, -b.Writes[i].Delta)) {
+			return false
+		}
 		if w.Status > store.Skipped || (w.Status == store.Skipped) != skipped || !isTotal(w.Total) {
 			return false
 		}
@@ -114,7 +119,7 @@ func isTotal(n int64) bool { return n >= store.Invalid && n <= store.MaxUnits }
 // a read.
 func (b *batch) sizes() (writing, reading int) {
 	for i := range b.items {
-		if b.items[i].units != [2]uint64{} {
+		if b.items[i].units != [2]uint64{} || b.items[i].back != [2]uint64{} {
 			writing++
 		}
 		if b.items[i].read {
@@ -122,6 +127,14 @@ func (b *batch) sizes() (writing, reading int) {
 		}
 	}
 	return writing, reading
+}
+
+// backs returns how many units the batch takes back.
+func (b *batch) backs() (n uint64) {
+	for i := range b.items {
+		n += b.items[i].back[0] + b.items[i].back[1]
+	}
+	return n
 }
 
 // units returns how many units the batch carries.

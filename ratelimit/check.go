@@ -184,12 +184,13 @@ func (l *Limiter) renewClock() {
 }
 
 // decideAnew is decide under the shard's lock: for a key that the look-up without it did
-// not find, or found evicted or idle.
-func (l *Limiter) decideAnew(d *Decision, c *check) {
+// not find, or found evicted or idle. It returns the entry, which it has let go of and is
+// nil if the table holds none, and whether what it counted was for the fleet.
+func (l *Limiter) decideAnew(d *Decision, c *check) (e *entry, open bool) {
 	s := c.shard
 	s.mu.Lock()
-	open := !s.closed.Load()
-	e := s.findLocked(&c.request, c.hash, c.name, &c.at)
+	open = !s.closed.Load()
+	e = s.findLocked(&c.request, c.hash, c.name, &c.at)
 	created, wake := false, false
 	if e != nil {
 		l.setThresholdLocked(e, &c.request, c.overrides, c.key)
@@ -213,6 +214,7 @@ func (l *Limiter) decideAnew(d *Decision, c *check) {
 	if roundEnds {
 		l.renewClock()
 	}
+	return e, open
 }
 
 // setThresholdLocked makes the entry's threshold that of the request, or else one that

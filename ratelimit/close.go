@@ -40,11 +40,16 @@ func (c *closing) begun() bool {
 type CloseError struct {
 	Undelivered uint64 // in no store: unsent, or refused whenever they were sent
 	Unknown     uint64 // sent, and perhaps applied, but never acknowledged
+	Unreturned  uint64 // given back, and still or perhaps still counted in a store
 }
 
-// Error returns both counts.
+// Error returns the counts.
 func (e *CloseError) Error() string {
-	return fmt.Sprintf("ratelimit: closed with %d units undelivered and %d units of unknown fate", e.Undelivered, e.Unknown)
+	text := fmt.Sprintf("ratelimit: closed with %d units undelivered and %d units of unknown fate", e.Undelivered, e.Unknown)
+	if e.Unreturned > 0 {
+		text += fmt.Sprintf("; %d given back are still counted", e.Unreturned)
+	}
+	return text
 }
 
 // Close ends the limiter: a Check that comes before is delivered or reported, one
@@ -218,6 +223,7 @@ func (l *Limiter) settle() error {
 			} else {
 				left.Undelivered += units
 			}
+			left.Unreturned += p.batch.backs()
 			p.abandonLocked(dropClosed, &r)
 		}
 		p.mu.Unlock()
@@ -227,6 +233,7 @@ func (l *Limiter) settle() error {
 		s.mu.Lock()
 		for e := range s.entries.each() {
 			e.mu.Lock()
+			left.Unreturned += e.dropOwedLocked()
 			left.Undelivered += e.dropUnsentLocked(dropClosed)
 			e.mu.Unlock()
 		}

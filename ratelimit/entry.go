@@ -129,8 +129,8 @@ func newEntry(key string) *entry {
 // inTableLocked reports whether checks find the entry.
 func (e *entry) inTableLocked() bool { return e.place-1 < places-1 }
 
-// heldLocked reports whether the entry has units that are not delivered, and so must
-// stay.
+// heldLocked reports whether the entry has units that are not delivered or not taken
+// back, and so must stay.
 func (e *entry) heldLocked() bool { return e.inFlight || e.unsentLocked() }
 
 // advanceLocked brings the entry to the epoch of a reading and drops what became
@@ -151,6 +151,7 @@ func (e *entry) leaveLocked(r *reading) {
 	stale := e.shiftLocked(r.epoch)
 	e.ledger().drop(e, was-1, stale[0], dropStale)
 	e.ledger().drop(e, was, stale[1], dropStale)
+	e.shiftDebtsLocked(was)
 }
 
 // ledger is the limiter's.
@@ -280,10 +281,14 @@ func (s *slot) acknowledge(units uint64) {
 	s.pending = max(s.pending-min(units, s.pending), s.unsent)
 }
 
-// unsentLocked reports whether the entry has units that no batch carries.
-func (e *entry) unsentLocked() bool { return e.slots[0].unsent|e.slots[1].unsent != 0 }
+// unsentLocked reports whether the entry has units that no batch carries, to be added or
+// taken back.
+func (e *entry) unsentLocked() bool {
+	return e.slots[0].unsent|e.slots[1].unsent != 0 || e.extra != nil && e.owedLocked() != 0
+}
 
-// dropUnsentLocked gives up all units that no batch carries and returns how many.
+// dropUnsentLocked gives up all units that no batch carries and returns how many of them
+// were to be added.
 func (e *entry) dropUnsentLocked(cause dropCause) (units uint64) {
 	for i := range e.slots {
 		n := e.slots[i].unsent
@@ -291,6 +296,7 @@ func (e *entry) dropUnsentLocked(cause dropCause) (units uint64) {
 		e.ledger().drop(e, e.epoch-1+int64(i), n, cause)
 		units += n
 	}
+	e.dropOwedLocked()
 	return units
 }
 

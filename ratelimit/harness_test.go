@@ -68,6 +68,7 @@ func (w *world) node(change func(*Config), opts ...Option) *node {
 	}
 	n.Limiter = l
 	l.ledger.settled = n.audit.settled
+	l.ledger.returned = n.returnedTo
 	w.t.Cleanup(func() { l.Close(context.Background()) })
 	return n
 }
@@ -168,11 +169,13 @@ type audit struct {
 	counted   map[counter]uint64
 	delivered map[counter]uint64
 	dropped   map[counter][dropCauses]uint64
+	returned  map[counter]returned
 }
 
 func newAudit() *audit {
 	return &audit{
 		counted: map[counter]uint64{}, delivered: map[counter]uint64{}, dropped: map[counter][dropCauses]uint64{},
+		returned: map[counter]returned{},
 	}
 }
 
@@ -250,27 +253,32 @@ func (w *world) violations(lost func(counter) bool, nodes ...*node) (found []str
 			all[c] = true
 		}
 		for c := range all {
-			sum := n.audit.delivered[c] + unsent[c] + inFlight[c]
+			sum := n.audit.delivered[c] + unsent[c] + inFlight[c] + n.audit.returned[c].vanished
 			for _, u := range n.audit.dropped[c] {
 				sum += u
 			}
 			if counted := n.audit.counted[c]; counted != sum {
-				found = append(found, fmt.Sprintf("node %d, %q in epoch %d: counted %d; delivered %d + unsent %d + in flight %d + dropped %v = %d",
-					i, c.key, c.epoch, counted, n.audit.delivered[c], unsent[c], inFlight[c], n.audit.dropped[c], sum))
+				found = append(found, fmt.Sprintf("node %d, %q in epoch %d: counted %d; delivered %d + unsent %d + in flight %d + dropped %v + given back %+v = %d",
+					i, c.key, c.epoch, counted, n.audit.delivered[c], unsent[c], inFlight[c], n.audit.dropped[c], n.audit.returned[c], sum))
 			}
 			delivered[c] += n.audit.delivered[c]
 			doubtful[c] += inFlight[c] + n.audit.dropped[c][dropUnknown]
 		}
 	}
+	taken, perhaps := map[counter]uint64{}, map[counter]uint64{}
+	for i, n := range nodes {
+		found = append(found, n.returns(i, taken, perhaps)...)
+	}
 	for c, units := range delivered {
-		key := string(appendCounterKey(nil, nodes[0].cfg.RedisKeyPrefix, c.key, c.epoch))
+		key := string(appendCounterKey(nil, nodes[0].cfg.RedisKeyPrefix, c.key, nodes[0].number(c.epoch)))
 		total, ok := w.mem.Get(key)
 		if !ok && nodes[0].read().epoch >= c.epoch+2 {
 			continue // expired, when no read could see it any more
 		}
 		held := uint64(max(0, total))
-		if held < units && (lost == nil || !lost(c)) || held > units+doubtful[c] {
-			found = append(found, fmt.Sprintf("%q in epoch %d: the store holds %d, delivered are %d, doubtful %d", c.key, c.epoch, held, units, doubtful[c]))
+		if held+taken[c]+perhaps[c] < units && (lost == nil || !lost(c)) || held+taken[c] > units+doubtful[c] {
+			found = append(found, fmt.Sprintf("%q in epoch %d: the store holds %d, delivered are %d, doubtful %d, taken back %d, perhaps %d",
+				c.key, c.epoch, held, units, doubtful[c], taken[c], perhaps[c]))
 		}
 	}
 	return found

@@ -27,10 +27,19 @@ type ledger struct {
 	dropped   [dropCauses]total
 	discarded total // of dropped, those that no entry counted
 
+	// Of units asked back, what became of them; see debt.go.
+	asked    total
+	vanished total // were unsent, and are no longer counted
+	taken    total // the store took them from a counter
+	clamped  total // there was nothing to take them from
+	doubtful total // asked of the store, and never known to be taken or not
+
 	// settled, if not nil, is told of every change: cause is dropCauses for
 	// delivered units. Tests set it before the first check. It is called under
 	// locks and must not call back.
 	settled func(key string, epoch int64, units uint64, cause dropCause)
+	// returned is the same for units asked back: to is where they were added.
+	returned func(key string, epoch int64, units uint64, to *total)
 }
 
 // A total is a sum of units that stops at 2^64 − 1 rather than wrap.
@@ -75,9 +84,25 @@ func (g *ledger) tell(e *entry, epoch int64, units uint64, cause dropCause) {
 	}
 }
 
+func (g *ledger) vanish(e *entry, epoch int64, units uint64)   { g.back(&g.vanished, e, epoch, units) }
+func (g *ledger) takeBack(e *entry, epoch int64, units uint64) { g.back(&g.taken, e, epoch, units) }
+func (g *ledger) clamp(e *entry, epoch int64, units uint64) { g.back(&g.clamped, e, epoch, units) }
+
+func (g *ledger) doubt(e *entry, epoch int64, units uint64) { g.back(&g.doubtful, e, epoch, units) }
+
+func (g *ledger) back(to *total, e *entry, epoch int64, units uint64) {
+	if units == 0 {
+		return
+	}
+	to.add(units)
+	if g.returned != nil {
+		g.returned(e.key, epoch, units, to)
+	}
+}
+
 // settledUnits returns all units that are neither unsent nor in flight.
 func (g *ledger) settledUnits() uint64 {
-	n := g.delivered.load()
+	n := plus(g.delivered.load(), g.vanished.load())
 	for i := range g.dropped {
 		n = plus(n, g.dropped[i].load())
 	}

@@ -167,6 +167,7 @@ func (p *partition) encode() bool {
 		e.mu.Lock()
 		if read, speaks := p.speaksLocked(e, !s.closed.Load(), r); speaks {
 			p.l.sliceLocked(e, &r)
+			e.netLocked(&r, p.l.window)
 			b.addLocked(e, read, p.prefix)
 		}
 		e.mu.Unlock()

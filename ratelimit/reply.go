@@ -34,8 +34,8 @@ func (p *partition) acknowledgeLocked(sent, now reading) {
 type growth struct {
 	known bool  // the reply holds the total
 	lost  bool  // the total lacks units of this node
-	own   int64 // units of this node that the total contains for the first time
-	whole int64 // by how much the total is above what was known of it
+	own   int64 // units of this node that the total contains for the first time, those asked back apart
+	whole int64 // by how much the total, less what is owed, is above what was known of it
 }
 
 // settleItemLocked accounts for an item's units and learns its totals. It requires the
@@ -48,26 +48,29 @@ func (p *partition) settleItemLocked(it *item, sent, now reading) {
 		epoch := it.epoch - 1 + int64(i)
 		slot := e.slotLocked(epoch)
 		total, own := store.Invalid, uint64(0)
-		if units > 0 {
-			result := p.reply.Writes[it.at[i]]
-			p.settleUnitsLocked(e, slot, epoch, units, result.Status)
-			total = result.Total
-			if result.Status == store.Written || result.Status == store.Unexpiring {
-				own = units
+		if units|it.back[i] != 0 {
+			result := &p.reply.Writes[it.at[i]]
+			if total = result.Total; units > 0 {
+				own = p.settleUnitsLocked(e, slot, epoch, units, result.Status)
+			} else {
+				own = p.settleBackLocked(e, slot, epoch, it.back[i], result)
 			}
 		} else if it.read {
 			total = p.reply.Reads[it.at[i]]
 		}
 		if slot != nil && total >= 0 {
-			if e.missesLocked(slot, total) {
+			expires := p.l.calendar != nil && epoch < e.epoch // a counter lives until its period ends
+			if e.missesLocked(slot, total) && !expires {
 				p.health.lost++
 				grown[epoch-e.epoch+1].lost = true
 			}
 			g := &grown[epoch-e.epoch+1]
-			g.known, g.own, g.whole = true, int64(own), total-int64(slot.total)
-			slot.total = uint64(total)
+			known := e.knowTotalLocked(slot, uint64(total))
+			g.known, g.own, g.whole = true, int64(own), int64(known)-int64(slot.total)
+			slot.total = known
 		}
 	}
+	e.groundLocked()
 	known := e.synced
 	p.learnLocked(e, it, &grown, sent, now)
 	reached := e.levelLocked(&now, &p.l.constants)
@@ -84,19 +87,30 @@ func (p *partition) settleItemLocked(it *item, sent, now reading) {
 }
 
 // settleUnitsLocked accounts for the units that an item carried for one epoch, by
-// what became of the write. Delivered units leave pending, for the total contains
+// what became of the write, and returns how many the total contains now that nobody asked
+// back meanwhile. Delivered units leave pending, for the total contains
 // them; poisoned ones stay there until they age.
-func (p *partition) settleUnitsLocked(e *entry, slot *slot, epoch int64, units uint64, status store.Status) {
-	switch status {
-	case store.Written, store.Unexpiring:
+func (p *partition) settleUnitsLocked(e *entry, slot *slot, epoch int64, units uint64, status store.Status) (own uint64) {
+	if status == store.Written || status == store.Unexpiring {
 		p.l.ledger.deliver(e, epoch, units)
+		own = units - e.landLocked(epoch, units)
 		if slot != nil {
-			slot.acknowledge(units)
-			e.deliveredLocked(slot, units)
+			slot.acknowledge(own)
+			e.deliveredLocked(slot, own)
 		}
 		if status == store.Unexpiring {
 			p.health.unexpiring++
 		}
+		return own
+	}
+	asked := e.askedLocked(epoch, units)
+	if status == store.Refused && slot != nil {
+		p.l.ledger.vanish(e, epoch, asked)
+		units -= asked
+	} else {
+		p.l.ledger.clamp(e, epoch, asked)
+	}
+	switch status {
 	case store.Poisoned:
 		p.health.poisoned++
 		p.l.ledger.drop(e, epoch, units, dropPoisoned)
@@ -106,13 +120,35 @@ func (p *partition) settleUnitsLocked(e *entry, slot *slot, epoch int64, units u
 		p.health.refused++
 		if slot == nil {
 			p.l.ledger.drop(e, epoch, units, dropStale)
-			return
+			return 0
 		}
 		taken := min(units, store.MaxUnits-slot.unsent)
 		slot.unsent += taken
 		slot.pending = max(slot.pending, slot.unsent) // the entry may have started afresh meanwhile
 		p.l.ledger.drop(e, epoch, units-taken, dropOverflow)
 	}
+	return 0
+}
+
+// settleBackLocked accounts for units that an item asked back of one epoch, and returns how
+// many of them the counter did not hold: what was known of the total lacks them.
+func (p *partition) settleBackLocked(e *entry, slot *slot, epoch int64, units uint64, result *store.WriteResult) (missing uint64) {
+	switch result.Status {
+	case store.Written, store.Unexpiring:
+		p.l.ledger.takeBack(e, epoch, result.Taken)
+		p.l.ledger.clamp(e, epoch, units-result.Taken)
+		return units - result.Taken
+	case store.Refused:
+		p.health.refused++
+		if slot != nil {
+			e.extra.debts[epoch-e.epoch+1].owed += units
+			return 0
+		}
+	case store.Poisoned:
+		p.health.poisoned++
+	}
+	p.l.ledger.clamp(e, epoch, units)
+	return 0
 }
 
 // abandonLocked gives the batch up: as unknown if any attempt may have been
@@ -127,8 +163,16 @@ func (p *partition) abandonLocked(cause dropCause, r *reading) {
 		e.mu.Lock()
 		e.inFlight = false
 		for i, units := range it.units {
-			p.l.ledger.drop(e, it.epoch-1+int64(i), units, cause)
+			epoch := it.epoch - 1 + int64(i)
+			p.l.ledger.clamp(e, epoch, e.askedLocked(epoch, units))
+			p.l.ledger.drop(e, epoch, units, cause)
+			if cause == dropUnknown {
+				p.l.ledger.doubt(e, epoch, it.back[i])
+			} else {
+				p.l.ledger.clamp(e, epoch, it.back[i])
+			}
 		}
+		e.groundLocked()
 		if e.wantRead && e.place != asked || e.unsentLocked() {
 			e.queueLocked(e.rankLocked(0)) // as pressed as at its last sync
 		}

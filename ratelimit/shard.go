@@ -27,12 +27,20 @@ type shard struct {
 }
 
 // findLocked returns the table's entry for a request at a reading, locked and advanced to its
-// epoch, nil if there is none. An entry idle for too long is evicted first, unless it has
+// epoch, nil if there is none: a miss. An entry idle for too long is evicted first, unless it has
 // undelivered units.
 func (s *shard) findLocked(q *request, hash uint64, key string, r *reading) *entry {
-	e := s.entries.find(hash, key)
+	e := s.usedLocked(q, hash, key, r)
 	if e == nil {
 		s.counts.misses++
+	}
+	return e
+}
+
+// usedLocked is findLocked for what is no decision.
+func (s *shard) usedLocked(q *request, hash uint64, key string, r *reading) *entry {
+	e := s.entries.find(hash, key)
+	if e == nil {
 		return nil
 	}
 	e.mu.Lock()
@@ -40,7 +48,6 @@ func (s *shard) findLocked(q *request, hash uint64, key string, r *reading) *ent
 	if e.idleLocked(r, s.table.idle) && !e.heldLocked() {
 		s.evictLocked(e, e.idleCauseLocked())
 		e.mu.Unlock()
-		s.counts.misses++
 		return nil
 	}
 	q.turned = e.usedAt < r.mono

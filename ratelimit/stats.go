@@ -9,12 +9,13 @@ import "time"
 type Stats struct {
 	Allowed, Limited uint64 // decisions; in a dry run what enforcement would have said
 
-	// Counted = Delivered + Undelivered + all of Dropped, in units. Each stops at
-	// 2^64 − 1.
-	Counted     uint64  // recorded for the fleet
-	Delivered   uint64  // acknowledged by a store
-	Undelivered uint64  // unsent or in flight
-	Dropped     Dropped // given up
+	// Counted − Returned.Taken = Delivered + Undelivered + all of Dropped, in units. Each
+	// stops at 2^64 − 1.
+	Counted     uint64   // recorded for the fleet
+	Delivered   uint64   // acknowledged by a store, less what it took back
+	Undelivered uint64   // unsent or in flight
+	Dropped     Dropped  // given up
+	Returned    Returned // given back
 
 	Entities   int              // in the local table
 	Tiers      [4]int           // entities by [Tier], counted at the last scan
@@ -37,6 +38,14 @@ type Dropped struct {
 // Total returns the sum over all causes.
 func (d Dropped) Total() uint64 {
 	return plus(plus(plus(d.Stale, d.Poisoned), plus(d.Overflow, d.Closed)), d.Unknown)
+}
+
+// Returned counts units given back, by what became of them.
+type Returned struct {
+	Taken   uint64 // no longer counted: never sent, or taken from the fleet's counter
+	Clamped uint64 // the counter no longer held them: lost, dropped, or of an epoch that no read can see
+	Unknown uint64 // asked of a store, and never known to be taken or not
+	Waiting uint64 // wait for a store's answer
 }
 
 // PartitionStats is how one partition fares.
@@ -63,10 +72,15 @@ func (l *Limiter) Stats() Stats {
 		Stale: d[dropStale].load(), Poisoned: d[dropPoisoned].load(), Overflow: d[dropOverflow].load(),
 		Closed: d[dropClosed].load(), Unknown: d[dropUnknown].load(),
 	}}
-	s.Delivered = l.ledger.delivered.load()
+	g := &l.ledger
+	taken, vanished := g.taken.load(), g.vanished.load() // before what was delivered, so that the difference is never negative
+	s.Returned = Returned{Taken: plus(taken, vanished), Clamped: g.clamped.load(), Unknown: g.doubtful.load()}
+	settled := plus(s.Returned.Taken, plus(s.Returned.Clamped, s.Returned.Unknown))
+	s.Returned.Waiting = max(settled, g.asked.load()) - settled
+	s.Delivered = g.delivered.load() - taken
 	c := l.table.counts() // after what became of the units, so that the rest is never negative
-	s.Allowed, s.Limited, s.Counted = c.allowed, c.limited, plus(c.units, l.ledger.discarded.load())
-	s.Undelivered = s.Counted - min(s.Counted, plus(s.Delivered, s.Dropped.Total()))
+	s.Allowed, s.Limited, s.Counted = c.allowed, c.limited, plus(c.units, g.discarded.load())
+	s.Undelivered = s.Counted - min(s.Counted, plus(plus(s.Delivered, s.Returned.Taken), s.Dropped.Total()))
 	s.Entities = int(l.table.live.Load())
 	for i := range s.Tiers {
 		s.Tiers[i] = int(l.metrics.syncTier[i].Get())

@@ -319,7 +319,7 @@ func (n *node) epochAt(offset int64) int64 { return n.read().epoch + offset }
 
 // counterKey returns the key of an entity's counter.
 func (n *node) counterKey(key string, epoch int64) string {
-	return string(appendCounterKey(nil, n.partitions[0].prefix, key, epoch))
+	return string(appendCounterKey(nil, n.partitions[0].prefix, key, n.number(epoch)))
 }
 
 // total returns what the store holds of an entity in an epoch.

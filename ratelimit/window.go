@@ -28,10 +28,11 @@ func kindOf(w WindowKind) windowKind {
 }
 
 // An extra is what an entry needs beside its hot fields: slices if the window slides and
-// the entity has some pressure, and a bucket if bursts are bounded.
+// the entity has some pressure, a bucket if bursts are bounded, and what was asked back.
 type extra struct {
 	ring   level.Ring
 	bucket *level.Bucket
+	debts  *debts // nil if nothing was asked back
 }
 
 // newBucketed returns an extra with a bucket that is empty at mono.
@@ -253,12 +254,8 @@ func (l *Limiter) sliceLocked(e *entry, r *reading) {
 		return
 	}
 	b := l.beginningLocked(e, r)
-	switch {
-	case e.extra != nil:
-	case l.bursts:
-		e.extra = newBucketed(r.mono)
-	default:
-		e.extra = new(extra)
+	if e.extra == nil {
+		e.extra = newExtra(&l.constants, r)
 	}
 	e.extra.ring.Begin(&l.sliding, &e.slide, &b)
 	e.ringed = true
@@ -286,7 +283,7 @@ func (p *partition) slicePressed() {
 // nothing of what comes next.
 func (e *entry) unsliceLocked() {
 	e.ringed, e.slide, e.share = false, level.Slide{}, 0
-	if e.extra.bucket == nil {
+	if e.extra.bucket == nil && e.extra.debts == nil {
 		e.extra = nil
 	} else {
 		e.extra.ring = level.Ring{}

@@ -78,6 +78,16 @@ func (k *Bucket) Others(units float64) {
 	k.unbound = k.held
 }
 
+// Return takes out units that this node filled in so long ago, as far as they cannot
+// have leaked since. The bucket must have leaked until now.
+func (k *Bucket) Return(b *Burst, threshold uint64, units float64, ago int64) {
+	units -= float64(threshold) * (float64(ago) / float64(b.Window))
+	if units = min(units, k.held); units > 0 {
+		k.held -= units
+		k.unbound -= units
+	}
+}
+
 // Learn fills the bucket after a first read: as if the last capacity units of the level
 // had come at once.
 func (k *Bucket) Learn(b *Burst, level float64, threshold uint64) {

@@ -81,6 +81,46 @@ func (r *Ring) store(h *Slide, age int, units uint64, own bool) (cut uint64) {
 	}
 }
 
+// Take takes off units that this node counted at a time, and that are given back: in the
+// slice of that time first. What this does not hold of its own, because the ring began
+// later or began again, goes off the others of this node's, the oldest first, and then off what
+// the others counted, the newest first. Units that have left the window are left alone. The ring must
+// have rolled to the present.
+func (r *Ring) Take(s *Sliding, h *Slide, mono int64, units uint64) {
+	oldest := len(r.slices) - 1
+	age := r.age(s, h, mono)
+	if units == 0 || age > oldest {
+		return
+	}
+	r.passAt = 0
+	units -= r.takeOwn(h, age, units)
+	for age := oldest - 1; age >= 0 && units > 0; age-- {
+		units -= r.takeOwn(h, age, units)
+	}
+	r.TakeOthers(h, units)
+}
+
+// takeOwn takes units off what this node counted in a slice, as far as there are, and
+// returns how many.
+func (r *Ring) takeOwn(h *Slide, age int, units uint64) (taken uint64) {
+	switch oldest := len(r.slices) - 1; age {
+	case oldest: // of which it is not known whose they are
+		taken = min(units, uint64(h.Aging))
+		h.Aging -= Float(taken)
+	case 0:
+		taken = min(units, h.Sum-r.base)
+		h.Sum -= taken
+	default:
+		c := &r.slices[r.back(age)]
+		taken = min(units, uint64(c.own)<<r.shift)
+		parts := (taken + 1<<r.shift - 1) >> r.shift
+		c.own -= uint32(parts)
+		r.base -= parts << r.shift // what the last part held beyond, stays in the current slice
+		h.Sum -= taken
+	}
+	return taken
+}
+
 // TakeOthers takes units off what the others counted, the newest first, and returns how
 // many of them the window does not hold.
 func (r *Ring) TakeOthers(h *Slide, units uint64) (missing uint64) {
