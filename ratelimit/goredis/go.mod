@@ -6,7 +6,7 @@ go 1.26.0
 
 require (
 	github.com/VictoriaMetrics/metrics v1.45.0
-	github.com/hanzoai/limiters v0.0.0
+	github.com/hanzoai/limiters v0.1.0
 	github.com/redis/go-redis/v9 v9.23.0
 )
 

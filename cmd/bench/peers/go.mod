@@ -6,7 +6,7 @@ replace github.com/hanzoai/limiters => ../../..
 
 require (
 	github.com/go-redis/redis_rate/v10 v10.0.1
-	github.com/hanzoai/limiters v0.0.0-00010101000000-000000000000
+	github.com/hanzoai/limiters v0.1.0
 	github.com/puzpuzpuz/xsync/v4 v4.5.0
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/sethvargo/go-limiter v0.7.1
@@ -28,6 +28,7 @@ require (
 	github.com/golang/freetype v0.0.0-20170609003504-e2365dfdc4a0 // indirect
 	github.com/golang/groupcache v0.0.0-20241129210726-2c02b8208cf8 // indirect
 	github.com/gomodule/redigo v1.9.3 // indirect
+	github.com/hanzoai/limiters/cmd/bench v0.1.0
 	github.com/hashicorp/golang-lru v0.5.4 // indirect
 	github.com/pkg/errors v0.9.1 // indirect
 	github.com/valyala/fastrand v1.1.0 // indirect
@@ -37,3 +38,5 @@ require (
 	golang.org/x/sys v0.48.0 // indirect
 	golang.org/x/text v0.28.0 // indirect
 )
+
+replace github.com/hanzoai/limiters/cmd/bench => ..
