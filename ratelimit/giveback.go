@@ -43,6 +43,7 @@ func (l *Limiter) giveBack(h *holding, units uint64) {
 		l.uncountLocked(e, h.epoch, units, h.mono, &r)
 	}
 	e.mu.Unlock()
+	l.waits.wakeUp(e.key)
 }
 
 // uncountLocked takes back units that were counted for this node alone, after Close.
@@ -93,6 +94,7 @@ func (l *Limiter) giveBackGone(h *holding, units uint64, r *reading) {
 	if created {
 		l.table.makeRoom(old.hash, e, r)
 	}
+	l.waits.wakeUp(old.key)
 }
 
 // unused is when an entry was used last that no check asked for: it is idle from the start.

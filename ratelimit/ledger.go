@@ -86,7 +86,7 @@ func (g *ledger) tell(e *entry, epoch int64, units uint64, cause dropCause) {
 
 func (g *ledger) vanish(e *entry, epoch int64, units uint64)   { g.back(&g.vanished, e, epoch, units) }
 func (g *ledger) takeBack(e *entry, epoch int64, units uint64) { g.back(&g.taken, e, epoch, units) }
-func (g *ledger) clamp(e *entry, epoch int64, units uint64) { g.back(&g.clamped, e, epoch, units) }
+func (g *ledger) clamp(e *entry, epoch int64, units uint64)    { g.back(&g.clamped, e, epoch, units) }
 
 func (g *ledger) doubt(e *entry, epoch int64, units uint64) { g.back(&g.doubtful, e, epoch, units) }
 

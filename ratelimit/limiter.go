@@ -35,6 +35,7 @@ type Limiter struct {
 	ledger     ledger
 	partitions []*partition // immutable
 	metrics    *limiterMetrics
+	waits      waitLines
 	publisher  publisher
 	scan       scan
 

@@ -5,6 +5,7 @@ package ratelimit
 import (
 	"context"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"github.com/hanzoai/limiters/internal/level"
@@ -20,6 +21,32 @@ type driver interface {
 // its first call.
 type alarm interface {
 	After(d time.Duration, f func()) (stop func())
+}
+
+// after has f called once, after d: by the clock if that drives the limiter, else in a
+// goroutine of its own. Once stop has returned no call begins on a clock that drives the
+// limiter; elsewhere one may be under way.
+func (l *Limiter) after(d time.Duration, f func()) (stop func()) {
+	drives, driven := l.clock.(driver)
+	if !driven {
+		timer := time.AfterFunc(d, f)
+		return func() { timer.Stop() }
+	}
+	if a, ok := drives.(alarm); ok {
+		return a.After(d, f)
+	}
+	var ends atomic.Pointer[func()] // the clock may call before Tick has returned
+	var fired atomic.Bool
+	end := drives.Tick(d, func() {
+		if fired.CompareAndSwap(false, true) {
+			f()
+		}
+		if end := ends.Load(); end != nil {
+			(*end)()
+		}
+	})
+	ends.Store(&end)
+	return end
 }
 
 // driven reports whether the clock calls the ticks.

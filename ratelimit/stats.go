@@ -17,6 +17,7 @@ type Stats struct {
 	Dropped     Dropped  // given up
 	Returned    Returned // given back
 
+	Waiting    int              // calls of [Limiter.Wait] that wait
 	Entities   int              // in the local table
 	Tiers      [4]int           // entities by [Tier], counted at the last scan
 	LostTotals uint64           // totals that were below what this node had delivered: the store lost counts
@@ -81,6 +82,7 @@ func (l *Limiter) Stats() Stats {
 	c := l.table.counts() // after what became of the units, so that the rest is never negative
 	s.Allowed, s.Limited, s.Counted = c.allowed, c.limited, plus(c.units, g.discarded.load())
 	s.Undelivered = s.Counted - min(s.Counted, plus(plus(s.Delivered, s.Returned.Taken), s.Dropped.Total()))
+	s.Waiting = int(l.waits.waiting.Load())
 	s.Entities = int(l.table.live.Load())
 	for i := range s.Tiers {
 		s.Tiers[i] = int(l.metrics.syncTier[i].Get())

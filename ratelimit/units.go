@@ -60,29 +60,14 @@ func (p *partition) wakeUp() {
 	if !p.units.armed.CompareAndSwap(false, true) {
 		return
 	}
-	d, driven := p.l.clock.(driver)
-	if !driven {
-		select {
-		case p.units.wake <- struct{}{}:
-		default:
-		}
+	if p.l.driven() {
+		p.l.after(p.untilDue(), p.tickByUnits)
 		return
 	}
-	if a, ok := d.(alarm); ok {
-		a.After(p.untilDue(), p.tickByUnits)
-		return
+	select {
+	case p.units.wake <- struct{}{}:
+	default:
 	}
-	var stop atomic.Pointer[func()] // the clock may call before Tick has returned
-	var fired atomic.Bool
-	end := d.Tick(p.untilDue(), func() {
-		if fired.CompareAndSwap(false, true) {
-			p.tickByUnits()
-		}
-		if end := stop.Load(); end != nil {
-			(*end)()
-		}
-	})
-	stop.Store(&end)
 }
 
 // untilDue is how long a sync by units has to wait.

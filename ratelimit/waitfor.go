@@ -24,7 +24,7 @@ func (l *Limiter) WaitFor(key string, n uint64) time.Duration {
 	}
 	hash := l.table.hash(name)
 	s := l.table.shardOf(hash)
-	d := Decision{verdict: VerdictLimited, units: q.units, kind: l.kind, inclusive: l.inclusive, tick: l.tick}
+	d := l.lookFor(q.units)
 	if e := s.entries.find(hash, name); e != nil {
 		e.mu.Lock()
 		if e.inTableLocked() && !e.idleLocked(&r, l.idle) {
@@ -46,6 +46,11 @@ func (l *Limiter) WaitFor(key string, n uint64) time.Duration {
 		return 0
 	}
 	return Never
+}
+
+// lookFor is a decision about units that do not pass, to be completed by lookLocked.
+func (l *Limiter) lookFor(units uint64) Decision {
+	return Decision{verdict: VerdictLimited, units: units, kind: l.kind, inclusive: l.inclusive, tick: l.tick}
 }
 
 // lookLocked reports whether the units that d asks for fit now. If not, d can answer when

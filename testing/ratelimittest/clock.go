@@ -62,9 +62,10 @@ func (c *Clock) Tick(interval time.Duration, f func()) (stop func()) {
 	return c.tickAfter(interval, interval, f)
 }
 
-// once has f called once, after d, inside Advance. Once stop has returned it does not
-// begin, and if it waits for a store's reply it has ended.
-func (c *Clock) once(d time.Duration, f func()) (stop func()) {
+// After has f called once, after d, inside Advance. Once stop has returned it does not
+// begin, and if it waits for a store's reply it has ended. A limiter calls After itself; so
+// can a test.
+func (c *Clock) After(d time.Duration, f func()) (stop func()) {
 	w := &waiter{clock: c}
 	return w.stopBy(c.fake.Once(d, func() { w.call(f) }))
 }

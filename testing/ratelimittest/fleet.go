@@ -178,4 +178,4 @@ func (c *nodeClock) Tick(interval time.Duration, f func()) (stop func()) {
 }
 
 // After calls what the limiter does between its ticks.
-func (c *nodeClock) After(d time.Duration, f func()) (stop func()) { return c.clock.once(d, f) }
+func (c *nodeClock) After(d time.Duration, f func()) (stop func()) { return c.clock.After(d, f) }
