@@ -70,6 +70,16 @@ var dashboardTable = dashboard{
 				Queries: []query{{"sum by (scope, cause) (rate(<dropped_units_total>[$__rate_interval]))", "{{scope}} {{cause}}"}},
 			},
 			{
+				Title: "Units given back", Unit: "ops",
+				Doc:     "Units per second that reservations gave back. Clamped ones came too late, or their counter lost them: they stay counted, or never were.",
+				Queries: []query{{"sum by (scope, result) (rate(<returned_units_total>[$__rate_interval]))", "{{scope}} {{result}}"}},
+			},
+			{
+				Title: "Calls that wait", Unit: "short",
+				Doc:     "Calls of Wait under way. A number that only grows is demand beyond the limit.",
+				Queries: []query{{"sum by (scope, instance) (<waiting_calls>)", "{{scope}} {{instance}}"}},
+			},
+			{
 				Title: "Queued and deferred", Unit: "short",
 				Doc: "Entities that wait for a sync, and those of them that a tick had to leave for the next one because of its bound.",
 				Queries: []query{

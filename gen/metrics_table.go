@@ -107,6 +107,15 @@ var metricsTable = metricTable{
 			Help:   "Units given up: no read could see their epoch any more, their counter is unusable, a bound was reached, or the limiter was closed. unknown: the fate of their batch was never learned; they may be in Redis.",
 		},
 		{
+			Name: "returned_units_total", Field: "returned", Kind: "counter", Form: named, Unit: "units",
+			Labels: []label{{"result", []string{"taken", "clamped", "unknown"}}},
+			Help:   "Units given back (Reservation.Commit, Cancel): taken, and so no longer counted; clamped, because their counter no longer held them or no check can see it any more. unknown: asked of Redis, whose answer was never learned.",
+		},
+		{
+			Name: "waiting_calls", Field: "waitingCalls", Kind: "gauge", Form: single, Unit: "calls",
+			Help: "Calls of Wait that wait.",
+		},
+		{
 			Name: "estimate_drift", Field: "estimateDrift", Kind: "histogram", Form: single, Unit: "thresholds",
 			Buckets: []string{"0.001", "0.005", "0.01", "0.05", "0.1", "0.25", "0.5", "1"},
 			Help:    "What a sync corrected: |local level − fleet level| / threshold.",

@@ -88,6 +88,15 @@ type limiterMetrics struct {
 	droppedOverflow *metrics.Counter
 	droppedClosed   *metrics.Counter
 	droppedUnknown  *metrics.Counter
+	// returned_units_total (units). Units given back (Reservation.Commit,
+	// Cancel): taken, and so no longer counted; clamped, because their
+	// counter no longer held them or no check can see it any more. unknown:
+	// asked of Redis, whose answer was never learned.
+	returnedTaken   *metrics.Counter
+	returnedClamped *metrics.Counter
+	returnedUnknown *metrics.Counter
+	// waiting_calls (calls). Calls of Wait that wait.
+	waitingCalls *metrics.Gauge
 	// estimate_drift (thresholds). What a sync corrected: |local level −
 	// fleet level| / threshold.
 	estimateDrift *metrics.PrometheusHistogram
@@ -170,6 +179,10 @@ func newMetrics(set *metrics.Set, scope string, partitions []string) (m *limiter
 	m.droppedOverflow = m.counter("global_rate_limiter_dropped_units_total", `,cause="overflow"`)
 	m.droppedClosed = m.counter("global_rate_limiter_dropped_units_total", `,cause="closed"`)
 	m.droppedUnknown = m.counter("global_rate_limiter_dropped_units_total", `,cause="unknown"`)
+	m.returnedTaken = m.counter("global_rate_limiter_returned_units_total", `,result="taken"`)
+	m.returnedClamped = m.counter("global_rate_limiter_returned_units_total", `,result="clamped"`)
+	m.returnedUnknown = m.counter("global_rate_limiter_returned_units_total", `,result="unknown"`)
+	m.waitingCalls = m.gauge("global_rate_limiter_waiting_calls", "")
 	m.estimateDrift = m.histogram("global_rate_limiter_estimate_drift", "", estimateDriftBuckets)
 	m.syncStalenessMS = m.histogram("global_rate_limiter_sync_staleness_ms", "", syncStalenessMSBuckets)
 	m.windowSeconds = m.gauge("global_rate_limiter_window_seconds", "")

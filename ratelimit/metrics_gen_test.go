@@ -44,14 +44,15 @@ func TestMetricsExistFromTheStart(t *testing.T) {
 		g + "pipeline_size" + s + `,op="write"}`, g + "pipeline_size" + s + `,op="read"}`,
 		g + "dry_run_limited_total" + s + "}", g + "cache_size" + s + "}", g + "pending_sync_size" + s + "}", g + "deferred_size" + s + "}",
 		g + "undelivered_units" + s + "}", g + "window_seconds" + s + "}", g + "window_mismatch_total" + s + "}",
-		g + "lost_totals_total" + s + "}", g + "overrides_loaded" + s + "}",
+		g + "waiting_calls" + s + "}", g + "lost_totals_total" + s + "}", g + "overrides_loaded" + s + "}",
 	}
 	for name, values := range map[string]string{
-		"eval_counts_total{result}":  "allowed limited",
-		"cache_counts_total{result}": "hit miss sync_queued",
-		"eviction_total{cause}":      "size expired explicit",
-		"sync_tier_gauge{tier}":      "idle low normal hot",
-		"dropped_units_total{cause}": "stale poisoned overflow closed unknown",
+		"eval_counts_total{result}":    "allowed limited",
+		"cache_counts_total{result}":   "hit miss sync_queued",
+		"eviction_total{cause}":        "size expired explicit",
+		"sync_tier_gauge{tier}":        "idle low normal hot",
+		"dropped_units_total{cause}":   "stale poisoned overflow closed unknown",
+		"returned_units_total{result}": "taken clamped unknown",
 	} {
 		name, label, _ := strings.Cut(strings.TrimSuffix(name, "}"), "{")
 		for value := range strings.FieldsSeq(values) {

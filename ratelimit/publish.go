@@ -52,6 +52,10 @@ func (l *Limiter) publish(r reading) {
 	} {
 		counter.Set(l.ledger.dropped[i].load())
 	}
+	m.returnedTaken.Set(plus(l.ledger.vanished.load(), l.ledger.taken.load()))
+	m.returnedClamped.Set(l.ledger.clamped.load())
+	m.returnedUnknown.Set(l.ledger.doubtful.load())
+	m.waitingCalls.Set(float64(l.waits.waiting.Load()))
 	m.windowSeconds.Set(l.cfg.WindowInterval.Seconds())
 	m.overridesLoaded.Set(float64(len(l.thresholds.current.Load().exact)))
 

@@ -30,14 +30,23 @@ type document struct {
 type decisions struct {
 	Allowed uint64 `json:"allowed"`
 	Limited uint64 `json:"limited"` // in a dry run what would have been limited
+	Waiting int    `json:"waiting"` // calls of Wait
 }
 
-// Counted = Delivered + Undelivered + all of Dropped.
+// Counted − Returned.Taken = Delivered + Undelivered + all of Dropped.
 type units struct {
-	Counted     uint64  `json:"counted"`
-	Delivered   uint64  `json:"delivered"`
-	Undelivered uint64  `json:"undelivered"`
-	Dropped     dropped `json:"dropped"`
+	Counted     uint64   `json:"counted"`
+	Delivered   uint64   `json:"delivered"`
+	Undelivered uint64   `json:"undelivered"`
+	Dropped     dropped  `json:"dropped"`
+	Returned    returned `json:"returned"`
+}
+
+type returned struct {
+	Taken   uint64 `json:"taken"`
+	Clamped uint64 `json:"clamped"`
+	Unknown uint64 `json:"unknown"`
+	Waiting uint64 `json:"waiting"`
 }
 
 type dropped struct {
@@ -107,8 +116,8 @@ func (p *page) look() *document {
 	d := &document{
 		Scope: cfg.Scope, Time: p.now().UTC(), DryRun: cfg.DryRun, CountLimited: cfg.CountLimited,
 		GlobalThreshold: cfg.GlobalThreshold, WindowSeconds: cfg.WindowInterval.Seconds(),
-		Decisions: decisions{s.Allowed, s.Limited},
-		Units:     units{s.Counted, s.Delivered, s.Undelivered, dropped(s.Dropped)},
+		Decisions: decisions{s.Allowed, s.Limited, s.Waiting},
+		Units:     units{s.Counted, s.Delivered, s.Undelivered, dropped(s.Dropped), returned(s.Returned)},
 		Entities: entities{
 			Held: s.Entities, Max: cfg.LocalCacheMaxEntries,
 			Tiers: tiers{

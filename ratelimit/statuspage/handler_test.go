@@ -50,7 +50,7 @@ func TestJSON(t *testing.T) {
 	if d.Units.Counted != 945 || d.Units.Delivered != s.Delivered || d.Units.Undelivered != s.Undelivered || s.Delivered == 0 || s.Undelivered == 0 {
 		t.Errorf("units %+v, want those of %+v, some delivered and some not", d.Units, s)
 	}
-	if want := (decisions{3, 20}); d.Decisions != want {
+	if want := (decisions{Allowed: 3, Limited: 20}); d.Decisions != want {
 		t.Errorf("decisions %+v, want %+v", d.Decisions, want)
 	}
 	if want := (entities{Held: 3, Max: 300_000, Tiers: tiers{1, 1, 0, 1}, Overrides: 1, Queued: s.Queued}); d.Entities != want {
