@@ -181,8 +181,13 @@ modules: ## tidy, vet and test the modules below the root
 		(cd "$$dir" && go vet ./... && $(TEST) ./...) || exit 1; \
 	done
 
+.PHONY: release-check
+release-check: ## build consumers outside the tree, against the modules as a user would get them
+	go run ./cmd/release check
+
 .PHONY: ci
 ci: lint generate-check test integration integration-valkey faults bench-smoke ## everything that must pass
 	go test -count=1 ./cmd/bench/internal/accuracy # all scenarios; the race detector leaves most out
 	$(MAKE) fuzz FUZZTIME=$(CI_FUZZTIME)
 	REQUIRE_REDIS=1 $(MAKE) modules
+	$(MAKE) release-check
