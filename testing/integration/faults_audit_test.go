@@ -18,6 +18,7 @@ type tally struct {
 	lost, doubled   uint64
 	unknown, stale  uint64
 	counted, stayed uint64 // all units; those that Redis holds
+	returned, twice uint64 // units taken back; those of them that were taken back already
 }
 
 func (t *tally) add(o tally) {
@@ -28,10 +29,13 @@ func (t *tally) add(o tally) {
 	t.stale += o.stale
 	t.counted += o.counted
 	t.stayed += o.stayed
+	t.returned += o.returned
+	t.twice += o.twice
 }
 
 func (t tally) String() string {
-	return fmt.Sprintf("scenarios=%d lost=%d doubled=%d unknown=%d stale=%d", t.scenarios, t.lost, t.doubled, t.unknown, t.stale)
+	return fmt.Sprintf("scenarios=%d lost=%d doubled=%d twice=%d unknown=%d stale=%d returned=%d",
+		t.scenarios, t.lost, t.doubled, t.twice, t.unknown, t.stale, t.returned)
 }
 
 // finish brings the fleet to rest, compares, closes it and compares again.
@@ -56,6 +60,7 @@ func (f *fleet) finish(s *scenario) tally {
 	}
 	sum := tally{scenarios: 1}
 	acked, since, doubtful, poisoned := map[string]uint64{}, map[string]uint64{}, map[string]uint64{}, map[string]bool{}
+	taken, takenSince, takenPerhaps := map[string]uint64{}, map[string]uint64{}, map[string]uint64{}
 	for _, m := range f.nodes {
 		a := m.audit(&sum, s)
 		for counter, units := range a.acked {
@@ -70,6 +75,15 @@ func (f *fleet) finish(s *scenario) tally {
 		for counter := range a.poisoned {
 			poisoned[counter] = true
 		}
+		for counter, units := range a.back.taken {
+			taken[counter] += units
+		}
+		for counter, units := range a.back.takenSince {
+			takenSince[counter] += units
+		}
+		for counter, units := range a.back.takenPerhaps {
+			takenPerhaps[counter] += units
+		}
 	}
 	held := f.held()
 	for counter := range held {
@@ -81,19 +95,21 @@ func (f *fleet) finish(s *scenario) tally {
 		if poisoned[counter] {
 			continue // the scenario that did that looks itself
 		}
-		least, most := units, units+doubtful[counter]
+		least, most, back := units, units+doubtful[counter], taken[counter]
 		if s.destroys {
-			least = since[counter]
+			least, back = since[counter], takenSince[counter]
 		}
+		least -= min(least, back+takenPerhaps[counter])
+		most -= min(most, taken[counter])
 		got := held[counter]
 		sum.stayed += got
 		if got < least {
 			sum.lost += least - got
-			f.Errorf("LOST: %s holds %d, acknowledged were %d", counter, got, least)
+			f.Errorf("LOST: %s holds %d, want %d at least of %d acknowledged, %d taken back", counter, got, least, units, taken[counter])
 		}
 		if got > most {
 			sum.doubled += got - most
-			f.Errorf("DOUBLED: %s holds %d, acknowledged were %d and %d are in doubt", counter, got, units, doubtful[counter])
+			f.Errorf("DOUBLED: %s holds %d, acknowledged were %d and %d are in doubt, %d taken back", counter, got, units, doubtful[counter], taken[counter])
 		}
 	}
 	return sum
@@ -104,9 +120,9 @@ func (f *fleet) finish(s *scenario) tally {
 func (m *member) audit(sum *tally, s *scenario) account {
 	t := m.fleet
 	t.Helper()
-	all := account{map[string]uint64{}, map[string]uint64{}, map[string]uint64{}, map[string]uint64{}}
+	all := newAccount()
 	acked, poisoned := map[string]uint64{}, map[string]uint64{} // by key
-	var toldAcked, toldPoisoned uint64
+	var toldAcked, toldPoisoned, toldTaken uint64
 	for _, w := range m.witnesses {
 		a := w.account()
 		for counter, units := range a.acked {
@@ -125,7 +141,18 @@ func (m *member) audit(sum *tally, s *scenario) account {
 		for counter, units := range a.doubtful {
 			all.doubtful[counter] += units
 		}
+		for counter, units := range a.back.taken {
+			all.back.taken[counter] += units
+			toldTaken += units
+		}
+		for counter, units := range a.back.takenSince {
+			all.back.takenSince[counter] += units
+		}
+		for counter, units := range a.back.takenPerhaps {
+			all.back.takenPerhaps[counter] += units
+		}
 	}
+	m.returned(sum, &all)
 	st := m.Stats()
 	var counted, missing uint64
 	for key, units := range m.counted {
@@ -146,18 +173,18 @@ func (m *member) audit(sum *tally, s *scenario) account {
 		t.Errorf("%s: callers counted %d, Stats says %d", m.name, counted, st.Counted)
 	}
 	// Every node is closed by now: what is neither delivered nor dropped is nowhere.
-	if gone := st.Counted - st.Delivered - st.Dropped.Total(); gone != 0 {
+	if gone := st.Counted - st.Returned.Taken - st.Delivered - st.Dropped.Total(); gone != 0 {
 		sum.lost += gone
 		t.Errorf("LOST: %s: counted is not delivered + dropped: %+v", m.name, st)
 	}
-	// A reply after Close is none to the limiter: late units, delivered or poisoned,
-	// are among the unknown.
-	late, latePoisoned := toldAcked-st.Delivered, toldPoisoned-st.Dropped.Poisoned
-	if toldAcked < st.Delivered || toldPoisoned < st.Dropped.Poisoned || late+latePoisoned > st.Dropped.Unknown {
-		t.Errorf("%s: told of %d units delivered and %d poisoned, Stats says %d and %d, unknown %d",
-			m.name, toldAcked, toldPoisoned, st.Delivered, st.Dropped.Poisoned, st.Dropped.Unknown)
+	// A reply after Close is none to the limiter: late units, delivered, poisoned or
+	// taken back, are among the unknown.
+	late, latePoisoned := int64(toldAcked-st.Delivered-toldTaken), int64(toldPoisoned-st.Dropped.Poisoned)
+	if late+int64(st.Returned.Unknown) < 0 || latePoisoned < 0 || late+latePoisoned > int64(st.Dropped.Unknown) {
+		t.Errorf("%s: told of %d units delivered, %d taken back and %d poisoned, Stats says %d left and %d poisoned, %+v, unknown %d",
+			m.name, toldAcked, toldTaken, toldPoisoned, st.Delivered, st.Dropped.Poisoned, st.Returned, st.Dropped.Unknown)
 	}
-	if want := st.Undelivered + st.Dropped.Total() - st.Dropped.Poisoned - late - latePoisoned; missing != want {
+	if want := st.Undelivered + st.Dropped.Total() + st.Returned.Taken - toldTaken - st.Dropped.Poisoned - uint64(late) - uint64(latePoisoned); missing != want {
 		t.Errorf("%s: of what callers counted %d units were not delivered, Stats says %d: %+v", m.name, missing, want, st)
 	}
 	m.permitted(s)

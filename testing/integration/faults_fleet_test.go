@@ -75,6 +75,7 @@ type member struct {
 	stores    []*redisstore.Store
 
 	counted map[string]uint64 // by key; units that a check recorded; of the traffic's goroutine
+	lends   lender            // of the traffic's goroutine
 	halt    atomic.Bool
 	running sync.WaitGroup
 	closed  error // what Close returned
@@ -195,6 +196,7 @@ func (f *fleet) startOn(name string, first int) *member {
 	f.Helper()
 	m := &member{
 		fleet: f, name: name, clock: &nodeClock{elastic: f.clock}, counted: map[string]uint64{},
+		lends: lender{asked: map[string]uint64{}},
 	}
 	if f.offset != nil {
 		m.clock.step(f.offset(len(f.nodes)))
@@ -235,7 +237,11 @@ func (m *member) traffic(rng *rand.Rand) {
 	law := rand.NewZipf(rng, 1.2, 8, uint64(len(m.fleet.keys)-1))
 	for !m.halt.Load() {
 		for range 1 + rng.IntN(16) {
-			m.offer(m.fleet.keys[law.Uint64()], 1+rng.Uint64N(5))
+			if key := m.fleet.keys[law.Uint64()]; rng.IntN(3) > 0 {
+				m.offer(key, 1+rng.Uint64N(5))
+			} else {
+				m.spend(key, rng)
+			}
 		}
 		m.fleet.clock.sleep(time.Duration(3+rng.IntN(6)) * time.Millisecond)
 	}
@@ -287,7 +293,10 @@ func (m *member) endIn(limit time.Duration) {
 	if got := after.Dropped.Unknown - before.Dropped.Unknown; got < said.Unknown || got > said.Unknown && !m.fleet.unknown {
 		m.fleet.Errorf("%s: Close reported %d units of unknown fate and dropped %d", m.name, said.Unknown, got)
 	}
-	if after.Undelivered != 0 || after.Counted != after.Delivered+after.Dropped.Total() {
+	if got := after.Returned; got.Clamped+got.Unknown-before.Returned.Clamped-before.Returned.Unknown < said.Unreturned {
+		m.fleet.Errorf("%s: Close reported %d units not given back; before %+v, after %+v", m.name, said.Unreturned, before.Returned, got)
+	}
+	if after.Undelivered != 0 || after.Counted-after.Returned.Taken != after.Delivered+after.Dropped.Total() {
 		m.fleet.Errorf("%s: after Close: %+v", m.name, after)
 	}
 }
@@ -392,7 +401,8 @@ func (f *fleet) calm() {
 	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
 		left := uint64(0)
 		for _, m := range f.present() {
-			left += m.Stats().Undelivered
+			s := m.Stats()
+			left += s.Undelivered + s.Returned.Waiting
 		}
 		if left == 0 {
 			return

@@ -31,6 +31,7 @@ type witness struct {
 	since    map[string]uint64 // guarded by mu; acked by attempts that began after the last loss
 	poisoned map[string]uint64 // guarded by mu
 	doubtful map[string]uint64 // guarded by mu
+	back     taken             // guarded by mu
 	losses   int               // guarded by mu; how often the server's data was destroyed
 	refused  uint64            // guarded by mu; units
 	open     carried           // guarded by mu; the batch without an answer
@@ -53,7 +54,7 @@ type carried struct {
 func newWitness(inner store.Store, now func() int64) *witness {
 	return &witness{
 		inner: inner, now: now, acked: map[string]uint64{}, since: map[string]uint64{},
-		poisoned: map[string]uint64{}, doubtful: map[string]uint64{}, failures: map[string]int{},
+		poisoned: map[string]uint64{}, doubtful: map[string]uint64{}, failures: map[string]int{}, back: newTaken(),
 	}
 }
 
@@ -140,6 +141,13 @@ func (w *witness) end(b *store.Batch, r *store.Reply, err error, losses int) {
 			}
 		}
 		for i, result := range r.Writes {
+			if b.Writes[i].Delta < 0 {
+				if result.Taken > 0 {
+					w.back.taken[b.Writes[i].Key] += result.Taken
+					w.back.takenSince[b.Writes[i].Key] += result.Taken
+				}
+				continue
+			}
 			units := uint64(b.Writes[i].Delta)
 			switch result.Status {
 			case store.Written, store.Unexpiring:
@@ -167,6 +175,10 @@ func (w *witness) end(b *store.Batch, r *store.Reply, err error, losses int) {
 func (w *witness) giveUpLocked() {
 	if w.open.maybe {
 		for _, write := range w.open.writes {
+			if write.Delta < 0 {
+				w.back.takenPerhaps[write.Key] += uint64(-write.Delta)
+				continue
+			}
 			w.doubtful[write.Key] += uint64(write.Delta)
 		}
 	}
@@ -180,6 +192,7 @@ func (w *witness) lost() {
 	defer w.mu.Unlock()
 	w.losses++
 	clear(w.since)
+	clear(w.back.takenSince)
 }
 
 // die ends the node's traffic with its store, as the end of its process does.
@@ -192,6 +205,17 @@ func (w *witness) die() {
 // An account is what a witness took down, by counter.
 type account struct {
 	acked, since, poisoned, doubtful map[string]uint64
+	back                             taken
+}
+
+// taken is what a store took back, by counter: for certain, by attempts that ended after
+// the last loss, and perhaps.
+type taken struct{ taken, takenSince, takenPerhaps map[string]uint64 }
+
+func newTaken() taken { return taken{map[string]uint64{}, map[string]uint64{}, map[string]uint64{}} }
+
+func newAccount() account {
+	return account{map[string]uint64{}, map[string]uint64{}, map[string]uint64{}, map[string]uint64{}, newTaken()}
 }
 
 // account closes the books. The node must have stopped sending.
@@ -199,5 +223,8 @@ func (w *witness) account() account {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.giveUpLocked()
-	return account{maps.Clone(w.acked), maps.Clone(w.since), maps.Clone(w.poisoned), maps.Clone(w.doubtful)}
+	return account{
+		maps.Clone(w.acked), maps.Clone(w.since), maps.Clone(w.poisoned), maps.Clone(w.doubtful),
+		taken{maps.Clone(w.back.taken), maps.Clone(w.back.takenSince), maps.Clone(w.back.takenPerhaps)},
+	}
 }
