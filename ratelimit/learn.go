@@ -61,7 +61,11 @@ func (l *Limiter) learnSlicesLocked(e *entry, grown *[2]growth, first bool, last
 		from := began + int64(i-1)*l.window
 		to := min(from+l.window, sent.mono)
 		if g.known && !lost {
-			lost = ring.Others(s, &e.slide, min(max(from, last), to), to, g.whole-g.own)
+			if i == 1 && g.whole < g.own {
+				to = e.slide.End // all that is there
+			}
+			missing := ring.Others(s, &e.slide, min(max(from, last), to), to, g.whole-g.own)
+			lost = missing > 0 && i == 1 // what is missing of the epoch before has left the window
 		}
 	}
 	if !lost {

@@ -27,6 +27,7 @@ type promise struct {
 	rt    *rapid.T
 	w     *world
 	nodes []*node
+	open  []*Reservation
 	down  bool
 }
 
@@ -50,7 +51,7 @@ func newPromise(t *testing.T, rt *rapid.T, kind func(*Config)) *promise {
 // step lets something happen.
 func (p *promise) step() {
 	n := rapid.SampledFrom(p.nodes).Draw(p.rt, "node")
-	switch rapid.IntRange(0, 9).Draw(p.rt, "step") {
+	switch rapid.IntRange(0, 11).Draw(p.rt, "step") {
 	case 0:
 		p.down = !p.down
 		for _, n := range p.nodes {
@@ -62,6 +63,13 @@ func (p *promise) step() {
 		}
 	case 1, 2, 3:
 		p.w.clock.Advance(time.Duration(rapid.OneOf(rapid.Int64Range(0, second), rapid.Int64Range(0, minute), rapid.Int64Range(0, 2*second)).Draw(p.rt, "later")))
+	case 4:
+		p.open = append(p.open, n.Reserve("k", rapid.Uint64Range(0, 1+n.cfg.GlobalThreshold/2).Draw(p.rt, "reserved")))
+	case 5:
+		if last := len(p.open) - 1; last >= 0 {
+			p.open[last].Commit(rapid.Uint64Range(0, 1+n.cfg.GlobalThreshold/4).Draw(p.rt, "actual"))
+			p.open = p.open[:last]
+		}
 	default:
 		n.Check("k", rapid.Uint64Range(0, 1+n.cfg.GlobalThreshold/2).Draw(p.rt, "units"))
 	}

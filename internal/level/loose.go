@@ -98,14 +98,14 @@ func (r *Ring) own(s *Sliding, h *Slide, from, to int64, units uint64) {
 }
 
 // Others takes into account that the others counted so many units evenly from one time
-// to another, or took so many back. It reports whether the window held too few of
-// theirs: then the store has lost some, and the ring must begin again.
-func (r *Ring) Others(s *Sliding, h *Slide, from, to, units int64) (lost bool) {
+// to another, or took so many back of what they counted before that. It returns how many of
+// those the window did not hold.
+func (r *Ring) Others(s *Sliding, h *Slide, from, to, units int64) (missing uint64) {
 	if units >= 0 {
 		r.Spread(s, h, from, to, uint64(units), false)
-		return false
+		return 0
 	}
-	return r.TakeOthers(h, uint64(-units)) > 0
+	return r.TakeOthers(s, h, to-1, uint64(-units))
 }
 
 // PassAt is Ring.PassAt of the ring that this would begin.

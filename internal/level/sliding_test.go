@@ -48,15 +48,36 @@ func (l *slidingLog) level(mono int64) float64 {
 	return float64(sum) + aging
 }
 
-// take removes units of the others, the newest first, the slice that is leaving not.
-func (l *slidingLog) take(mono int64, units uint64) (missing uint64) {
-	for age := range int64(l.s.Slices) {
+// take removes units of the others that came until a time, the newest first, the slice that
+// is leaving not.
+func (l *slidingLog) take(mono, until int64, units uint64) (missing uint64) {
+	for age := l.slice(mono) - l.slice(min(until, mono)); age < int64(l.s.Slices); age++ {
 		k := l.slice(mono) - age
 		take := min(units, l.others[k])
 		l.others[k] -= take
 		units -= take
 	}
 	return units
+}
+
+// giveBack removes units of this node that came at a time: see Ring.Take.
+func (l *slidingLog) giveBack(mono, at int64, units uint64) {
+	now, slices := l.slice(mono), int64(l.s.Slices)
+	if l.slice(at) < now-slices {
+		return
+	}
+	takes := func(k int64, from map[int64]uint64) {
+		take := min(units, from[k])
+		from[k] -= take
+		units -= take
+	}
+	if takes(l.slice(at), l.own); l.slice(at) == now-slices {
+		takes(l.slice(at), l.others)
+	}
+	for age := slices - 1; age >= 0; age-- {
+		takes(now-age, l.own)
+	}
+	l.take(mono, mono, units)
 }
 
 func near(a, b float64) bool { d := a - b; return d < 1e-6 && d > -1e-6 }
@@ -80,7 +101,7 @@ func TestASlidingWindowHoldsWhatALogHolds(t *testing.T) {
 		for range rapid.IntRange(1, 60).Draw(rt, "steps") {
 			now += rapid.OneOf(rapid.Int64Range(0, s.Width), rapid.Int64Range(0, 2*window)).Draw(rt, "later")
 			r.Roll(s, &h, now)
-			switch rapid.IntRange(0, 3).Draw(rt, "what") {
+			switch rapid.IntRange(0, 4).Draw(rt, "what") {
 			case 0, 1:
 				n := units.Draw(rt, "own")
 				h.Sum += n
@@ -97,9 +118,14 @@ func TestASlidingWindowHoldsWhatALogHolds(t *testing.T) {
 				l.spread(from, to, n, into)
 			case 3:
 				n := units.Draw(rt, "back")
-				if got, want := r.TakeOthers(&h, n), l.take(now, n); got != want {
+				until := now - rapid.Int64Range(0, window).Draw(rt, "until")
+				if got, want := r.TakeOthers(s, &h, until, n), l.take(now, until, n); got != want {
 					rt.Fatalf("of %d units taken back %d are missing, want %d", n, got, want)
 				}
+			case 4:
+				at, n := now-rapid.Int64Range(0, 2*window).Draw(rt, "given back"), units.Draw(rt, "back")
+				r.Take(s, &h, at, n)
+				l.giveBack(now, at, n)
 			}
 			if got, want := s.Level(&h, now), l.level(now); !near(got, want) {
 				rt.Fatalf("at %d the level is %v, want %v (%+v, %+v)", now, got, want, h, r)
@@ -151,7 +177,7 @@ func TestWhenOneUnitPassesIsKeptUntilSomethingIsAdded(t *testing.T) {
 			case rapid.IntRange(0, 9).Draw(rt, "rarely") == 0:
 				r.Spread(&s, &h, now-1000, now, 7, false)
 			case rapid.IntRange(0, 9).Draw(rt, "seldom") == 0:
-				r.TakeOthers(&h, 3)
+				r.TakeOthers(&s, &h, now, 3)
 			}
 			got := r.OnePassesAt(&s, &h, now, threshold, false)
 			want := r.PassAt(&s, &h, now, func(level float64) bool { return Fits(level+1, threshold, false) })

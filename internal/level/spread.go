@@ -97,7 +97,7 @@ func (r *Ring) Take(s *Sliding, h *Slide, mono int64, units uint64) {
 	for age := oldest - 1; age >= 0 && units > 0; age-- {
 		units -= r.takeOwn(h, age, units)
 	}
-	r.TakeOthers(h, units)
+	r.TakeOthers(s, h, h.End, units)
 }
 
 // takeOwn takes units off what this node counted in a slice, as far as there are, and
@@ -121,16 +121,19 @@ func (r *Ring) takeOwn(h *Slide, age int, units uint64) (taken uint64) {
 	return taken
 }
 
-// TakeOthers takes units off what the others counted, the newest first, and returns how
-// many of them the window does not hold.
-func (r *Ring) TakeOthers(h *Slide, units uint64) (missing uint64) {
+// TakeOthers takes units off what the others counted until a time, the newest first, and
+// returns how many of them the window does not hold.
+func (r *Ring) TakeOthers(s *Sliding, h *Slide, until int64, units uint64) (missing uint64) {
 	r.passAt = 0
-	take := min(units, r.others)
-	r.others -= take
-	r.base -= take
-	h.Sum -= take
-	units -= take
-	for age := 1; age < len(r.slices)-1 && units > 0; age++ {
+	newest := r.age(s, h, until)
+	if newest == 0 {
+		take := min(units, r.others)
+		r.others -= take
+		r.base -= take
+		h.Sum -= take
+		units -= take
+	}
+	for age := max(1, newest); age < len(r.slices)-1 && units > 0; age++ {
 		c := &r.slices[r.back(age)]
 		take := min(units, uint64(c.others)<<r.shift)
 		parts := (take + 1<<r.shift - 1) >> r.shift
