@@ -75,6 +75,16 @@ var dashboardTable = dashboard{
 				Queries: []query{{"sum by (scope, result) (rate(<returned_units_total>[$__rate_interval]))", "{{scope}} {{result}}"}},
 			},
 			{
+				Title: "Calls that ask the fleet", Unit: "ops",
+				Doc:     "Calls of CheckFleet and PeekFleet per second, by what came of them. Local ones were decided by the node, because Redis could not be asked in time.",
+				Queries: []query{{"sum by (scope, result) (rate(<fleet_checks_total>[$__rate_interval]))", "{{scope}} {{result}}"}},
+			},
+			{
+				Title: "Time to ask the fleet", Unit: "ms",
+				Doc:     "Time that a call of CheckFleet or PeekFleet took. It ends at GlobalReadTimeout, 100 ms by default.",
+				Queries: quantiles("fleet_check_ms", "scope"),
+			},
+			{
 				Title: "Calls that wait", Unit: "short",
 				Doc:     "Calls of Wait under way. A number that only grows is demand beyond the limit.",
 				Queries: []query{{"sum by (scope, instance) (<waiting_calls>)", "{{scope}} {{instance}}"}},

@@ -112,6 +112,16 @@ var metricsTable = metricTable{
 			Help:   "Units given back (Reservation.Commit, Cancel): taken, and so no longer counted; clamped, because their counter no longer held them or no check can see it any more. unknown: asked of Redis, whose answer was never learned.",
 		},
 		{
+			Name: "fleet_checks_total", Field: "fleet", Kind: "counter", Form: named, Unit: "calls",
+			Labels: []label{{"result", []string{"allowed", "limited", "local", "canceled"}}},
+			Help:   "Calls of CheckFleet and PeekFleet: allowed or limited by the fleet's counters; local, because Redis could not be asked in time, and so decided by this node; canceled, because their context ended first.",
+		},
+		{
+			Name: "fleet_check_ms", Field: "fleetCheckMS", Kind: "histogram", Form: single, Unit: "milliseconds",
+			Buckets: []string{"0.25", "0.5", "1", "2", "5", "10", "20", "30", "50", "75", "100", "150", "250", "500", "1000"},
+			Help:    "Time that a call of CheckFleet or PeekFleet took, whatever came of it.",
+		},
+		{
 			Name: "waiting_calls", Field: "waitingCalls", Kind: "gauge", Form: single, Unit: "calls",
 			Help: "Calls of Wait that wait.",
 		},

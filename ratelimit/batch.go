@@ -13,6 +13,10 @@ type batch struct {
 
 	keys          []byte // the text of all counter keys
 	writes, reads []span // where each key is in keys
+
+	asks       []ask // of calls to the fleet; their items come first
+	amounts    []uint64
+	conditions []store.Condition
 }
 
 // A span is a part of a batch's keys.
@@ -27,6 +31,7 @@ type item struct {
 	back  [2]uint64 // of the same, to be taken back; of each epoch there is one or the other
 	read  bool
 	at    [2]int // index in Writes where there are units, else in Reads if read
+	ask   int    // index in the batch's asks, from 1; 0 = none
 }
 
 // reset empties the batch.
@@ -36,26 +41,33 @@ func (b *batch) reset() {
 	b.Writes, b.Reads = b.Writes[:0], b.Reads[:0]
 	b.keys, b.writes, b.reads = b.keys[:0], b.writes[:0], b.reads[:0]
 	b.Retry = false
+	clear(b.asks)
+	b.asks, b.amounts, b.conditions = b.asks[:0], b.amounts[:0], b.conditions[:0]
 }
 
 // addLocked moves the entry's unsent units, and those it is owed, into the batch, and asks
-// for its counters if read. It requires the lock of e, whose debts are netted.
-func (b *batch) addLocked(e *entry, read bool, prefix string) {
-	it := item{entry: e, epoch: e.epoch, read: read}
+// for its counters if read, and for what ask says if it is not 0. It returns where the key of
+// the counter before is. It requires the lock of e, whose debts are netted.
+func (b *batch) addLocked(e *entry, read bool, prefix string, ask int) (previous span) {
+	it := item{entry: e, epoch: e.epoch, read: read, ask: ask}
 	for i := range e.slots {
 		it.units[i], e.slots[i].unsent = e.slots[i].unsent, 0
 		it.back[i] = e.takeOwedLocked(i)
-		if it.units[i]|it.back[i] == 0 && !read {
+		asks := ask != 0 && i == 1 && len(b.asks[ask-1].amounts) > 0
+		if it.units[i]|it.back[i] == 0 && !read && !asks && ask == 0 {
 			continue
 		}
 		from := len(b.keys)
 		b.keys = appendCounterKey(b.keys, prefix, e.key, e.partition.l.number(e.epoch-1+int64(i)))
 		key := span{from, len(b.keys)}
-		if it.units[i]|it.back[i] != 0 {
+		if i == 0 {
+			previous = key
+		}
+		if it.units[i]|it.back[i] != 0 || asks {
 			it.at[i] = len(b.Writes)
 			b.writes = append(b.writes, key)
 			b.Writes = append(b.Writes, store.Write{Delta: int64(it.units[i]) - int64(it.back[i])})
-		} else {
+		} else if read {
 			it.at[i] = len(b.reads)
 			b.reads = append(b.reads, key)
 		}
@@ -65,6 +77,7 @@ func (b *batch) addLocked(e *entry, read bool, prefix string) {
 	}
 	b.items = append(b.items, it)
 	e.inFlight = true
+	return previous
 }
 
 // finish gives the batch its keys: one string holds them all.
@@ -76,6 +89,7 @@ func (b *batch) finish() {
 	for _, at := range b.reads {
 		b.Reads = append(b.Reads, keys[at.from:at.to])
 	}
+	b.finishAsks(keys)
 }
 
 // unreadable reports whether no read at an epoch can see any of the batch's.
@@ -100,6 +114,9 @@ func (b *batch) answeredBy(r *store.Reply) bool {
 		if w.Taken > uint64(max(0, -b.Writes[i].Delta)) {
 			return false
 		}
+		if c := b.Writes[i].Condition; c != nil && len(w.Granted) != len(c.Amounts) {
+			return false
+		}
 		if w.Status > store.Skipped || (w.Status == store.Skipped) != skipped || !isTotal(w.Total) {
 			return false
 		}
@@ -119,7 +136,7 @@ func isTotal(n int64) bool { return n >= store.Invalid && n <= store.MaxUnits }
 // a read.
 func (b *batch) sizes() (writing, reading int) {
 	for i := range b.items {
-		if b.items[i].units != [2]uint64{} || b.items[i].back != [2]uint64{} {
+		if it := &b.items[i]; it.units != [2]uint64{} || it.back != [2]uint64{} || it.ask != 0 && len(b.asks[it.ask-1].amounts) > 0 {
 			writing++
 		}
 		if b.items[i].read {

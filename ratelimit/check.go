@@ -121,6 +121,17 @@ func (l *Limiter) read() reading {
 	return r
 }
 
+// readNow is read, of the clock itself and not of a copy that is some milliseconds old.
+func (l *Limiter) readNow() (r reading) {
+	r.wall, r.mono = l.precise()
+	if l.calendar == nil {
+		r.epoch, r.into = level.EpochAt(r.wall, l.window)
+	} else {
+		r.epoch, r.into = l.epochAt(r.wall)
+	}
+	return r
+}
+
 // epochOf returns the epoch to count in for a time: that of the reading for times
 // ahead of it, and some epoch no entry holds for times that int64 cannot.
 func (l *Limiter) epochOf(t time.Time, r *reading) int64 {

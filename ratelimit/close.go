@@ -93,6 +93,9 @@ func (l *Limiter) shutdown(ctx context.Context) {
 	if l.closing.onStop != nil {
 		l.closing.onStop()
 	}
+	for _, p := range l.partitions {
+		p.fleet.shut(ErrClosed)
+	}
 	for i := range l.table.shards {
 		l.table.shards[i].close()
 	}
@@ -219,12 +222,13 @@ func (l *Limiter) settle() error {
 		if p.settled = true; p.carrying {
 			units := p.batch.units()
 			if p.batch.Retry || p.trying {
-				left.Unknown += units
+				left.Unknown += units + p.batch.asked()
 			} else {
 				left.Undelivered += units
 			}
 			left.Unreturned += p.batch.backs()
 			p.abandonLocked(dropClosed, &r)
+			p.batch.failCalls(ErrClosed)
 		}
 		p.mu.Unlock()
 	}

@@ -38,6 +38,8 @@ type ledger struct {
 	// delivered units. Tests set it before the first check. It is called under
 	// locks and must not call back.
 	settled func(key string, epoch int64, units uint64, cause dropCause)
+	// granted is told of units that a store granted, before settled is.
+	granted func(key string, epoch int64, units uint64)
 	// returned is the same for units asked back: to is where they were added.
 	returned func(key string, epoch int64, units uint64, to *total)
 }
@@ -62,6 +64,14 @@ func plus(a, b uint64) uint64 { return a + min(b, math.MaxUint64-a) }
 func (g *ledger) deliver(e *entry, epoch int64, units uint64) {
 	g.delivered.add(units)
 	g.tell(e, epoch, units, dropCauses)
+}
+
+// grant accounts for units that a store granted: counted there and then.
+func (g *ledger) grant(e *entry, epoch int64, units uint64) {
+	if g.granted != nil {
+		g.granted(e.key, epoch, units)
+	}
+	g.deliver(e, epoch, units)
 }
 
 func (g *ledger) drop(e *entry, epoch int64, units uint64, cause dropCause) {

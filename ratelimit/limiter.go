@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 
 	"github.com/hanzoai/limiters/internal/clock"
 	"github.com/hanzoai/limiters/internal/hashring"
@@ -45,9 +46,12 @@ type Limiter struct {
 	unregister func()                       // takes the metrics out of sight
 	stores     []interface{ Close() error } // immutable; those that New made
 	closing    closing
+
+	fleetCounts [fleetResults]atomic.Uint64 // calls of CheckFleet, by what came of them
 }
 
-// ErrClosed is what [Limiter.Sync] answers after Close.
+// ErrClosed is what [Limiter.Sync] and [Limiter.Ping] answer after Close, and what errors of
+// [Limiter.CheckFleet] wrap then.
 var ErrClosed = errors.New("ratelimit: the limiter is closed")
 
 // New returns a limiter that decides at once and, unless its clock drives it (see

@@ -100,6 +100,9 @@ func (p *partition) loop() {
 			ticker.Reset(step)
 			p.tickIfFree(rankIdle)
 			continue
+		case <-p.fleet.wake:
+			p.syncFleetIfFree()
+			continue
 		case <-p.units.wake:
 			units.Reset(p.untilDue())
 			continue
@@ -171,10 +174,14 @@ func (p *partition) syncOnce(ctx context.Context) error {
 	return p.tick(ctx, rankIdle)
 }
 
-// endTurn lets others tick. What became ready for a sync by units meanwhile follows.
+// endTurn lets others tick. What became ready for a sync by units meanwhile follows, and calls
+// to the fleet that came too late for the last script.
 func (p *partition) endTurn() {
 	more := p.moreUnits()
 	p.turn <- struct{}{}
+	if p.fleet.len() > 0 {
+		p.wakeFleet()
+	}
 	if more {
 		p.wakeUp()
 	}

@@ -95,6 +95,17 @@ type limiterMetrics struct {
 	returnedTaken   *metrics.Counter
 	returnedClamped *metrics.Counter
 	returnedUnknown *metrics.Counter
+	// fleet_checks_total (calls). Calls of CheckFleet and PeekFleet: allowed
+	// or limited by the fleet's counters; local, because Redis could not be
+	// asked in time, and so decided by this node; canceled, because their
+	// context ended first.
+	fleetAllowed  *metrics.Counter
+	fleetLimited  *metrics.Counter
+	fleetLocal    *metrics.Counter
+	fleetCanceled *metrics.Counter
+	// fleet_check_ms (milliseconds). Time that a call of CheckFleet or
+	// PeekFleet took, whatever came of it.
+	fleetCheckMS *metrics.PrometheusHistogram
 	// waiting_calls (calls). Calls of Wait that wait.
 	waitingCalls *metrics.Gauge
 	// estimate_drift (thresholds). What a sync corrected: |local level −
@@ -182,6 +193,11 @@ func newMetrics(set *metrics.Set, scope string, partitions []string) (m *limiter
 	m.returnedTaken = m.counter("global_rate_limiter_returned_units_total", `,result="taken"`)
 	m.returnedClamped = m.counter("global_rate_limiter_returned_units_total", `,result="clamped"`)
 	m.returnedUnknown = m.counter("global_rate_limiter_returned_units_total", `,result="unknown"`)
+	m.fleetAllowed = m.counter("global_rate_limiter_fleet_checks_total", `,result="allowed"`)
+	m.fleetLimited = m.counter("global_rate_limiter_fleet_checks_total", `,result="limited"`)
+	m.fleetLocal = m.counter("global_rate_limiter_fleet_checks_total", `,result="local"`)
+	m.fleetCanceled = m.counter("global_rate_limiter_fleet_checks_total", `,result="canceled"`)
+	m.fleetCheckMS = m.histogram("global_rate_limiter_fleet_check_ms", "", fleetCheckMSBuckets)
 	m.waitingCalls = m.gauge("global_rate_limiter_waiting_calls", "")
 	m.estimateDrift = m.histogram("global_rate_limiter_estimate_drift", "", estimateDriftBuckets)
 	m.syncStalenessMS = m.histogram("global_rate_limiter_sync_staleness_ms", "", syncStalenessMSBuckets)
@@ -208,6 +224,7 @@ var (
 	tickMSBuckets          = []float64{1, 2, 5, 10, 25, 50, 100, 150, 250, 400, 600, 1000, 2000, 4000}
 	pipelineMSBuckets      = []float64{0.5, 1, 2, 5, 10, 20, 30, 50, 75, 100, 150, 250, 500, 1000}
 	pipelineSizeBuckets    = []float64{1, 10, 50, 100, 500, 1000, 2000, 5000, 10000, 20000, 50000}
+	fleetCheckMSBuckets    = []float64{0.25, 0.5, 1, 2, 5, 10, 20, 30, 50, 75, 100, 150, 250, 500, 1000}
 	estimateDriftBuckets   = []float64{0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1}
 	syncStalenessMSBuckets = []float64{100, 500, 1000, 2000, 5000, 10000, 15000, 30000, 60000, 120000}
 )

@@ -41,6 +41,7 @@ func TestMetricsExistFromTheStart(t *testing.T) {
 	const g, s = "global_rate_limiter_", `{scope="s"`
 	want := []string{
 		g + "tick_ms" + s + "}", g + "estimate_drift" + s + "}", g + "sync_staleness_ms" + s + "}",
+		g + "fleet_check_ms" + s + "}",
 		g + "pipeline_size" + s + `,op="write"}`, g + "pipeline_size" + s + `,op="read"}`,
 		g + "dry_run_limited_total" + s + "}", g + "cache_size" + s + "}", g + "pending_sync_size" + s + "}", g + "deferred_size" + s + "}",
 		g + "undelivered_units" + s + "}", g + "window_seconds" + s + "}", g + "window_mismatch_total" + s + "}",
@@ -53,6 +54,7 @@ func TestMetricsExistFromTheStart(t *testing.T) {
 		"sync_tier_gauge{tier}":        "idle low normal hot",
 		"dropped_units_total{cause}":   "stale poisoned overflow closed unknown",
 		"returned_units_total{result}": "taken clamped unknown",
+		"fleet_checks_total{result}":   "allowed limited local canceled",
 	} {
 		name, label, _ := strings.Cut(strings.TrimSuffix(name, "}"), "{")
 		for value := range strings.FieldsSeq(values) {
@@ -183,6 +185,7 @@ func TestMetricsBuckets(t *testing.T) {
 		"pipeline_ms":       "0.5 1 2 5 10 20 30 50 75 100 150 250 500 1000 +Inf",
 		"tick_ms":           "1 2 5 10 25 50 100 150 250 400 600 1000 2000 4000 +Inf",
 		"pipeline_size":     "1 10 50 100 500 1000 2000 5000 10000 20000 50000 +Inf",
+		"fleet_check_ms":    "0.25 0.5 1 2 5 10 20 30 50 75 100 150 250 500 1000 +Inf",
 		"estimate_drift":    "0.001 0.005 0.01 0.05 0.1 0.25 0.5 1 +Inf",
 		"sync_staleness_ms": "100 500 1000 2000 5000 10000 15000 30000 60000 120000 +Inf",
 	} {

@@ -28,15 +28,17 @@ type partition struct {
 	l      *Limiter    // immutable
 
 	queue queue
+	fleet fleetQueue
 	turn  chan struct{} // holds one value while nobody ticks
 
 	neighbors neighbors
 	units     unitSync
 
-	taken   []*entry    // of the holder of turn
-	pressed []*entry    // of the holder of turn
-	reply   store.Reply // of the holder of turn
-	retried bool        // of the holder of turn; the batch was sent again at once
+	taken   []*entry     // of the holder of turn
+	pressed []*entry     // of the holder of turn
+	reply   store.Reply  // of the holder of turn
+	retried bool         // of the holder of turn; the batch was sent again at once
+	again   []*fleetCall // of the holder of turn; to be asked again
 
 	mu       sync.Mutex
 	batch    batch  // guarded by mu, but read freely by the holder of turn while carrying
@@ -65,7 +67,7 @@ func newPartition(l *Limiter, index int, p Partition) *partition {
 	prefix := tag + l.cfg.RedisKeyPrefix
 	n := &partition{
 		index: index, name: p.Name, prefix: prefix, store: p.Store, l: l,
-		turn: make(chan struct{}, 1), pace: paceOf(l.cfg),
+		turn: make(chan struct{}, 1), pace: paceOf(l.cfg), fleet: fleetQueue{wake: make(chan struct{}, 1)},
 		units: unitSync{wake: make(chan struct{}, 1), keys: l.keysPerTick, scripts: scriptsSaved},
 	}
 	if l.kind == sliding {
@@ -109,6 +111,7 @@ func (p *partition) tick(ctx context.Context, lowest rank) error {
 	p.noteDeferred(lowest, left)
 	for {
 		size := p.batchSize()
+		size = max((size+1)/2, size-min(p.fleet.len(), p.fleetCalls())) // calls to the fleet come first
 		p.taken = p.queue.pop(p.taken[:0], size, &quota)
 		if lowest == rankIdle {
 			p.taken = p.queue.takeAsked(p.taken, size)
@@ -152,9 +155,10 @@ func (p *partition) isCarrying() bool {
 	return p.carrying
 }
 
-// encode makes the batch of the entries taken, and reports whether there is one.
+// encode makes the batch of calls to the fleet that wait and of the entries taken, and reports
+// whether there is one.
 func (p *partition) encode() bool {
-	r := p.l.read()
+	r := p.l.readNow()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.settled {
@@ -162,13 +166,14 @@ func (p *partition) encode() bool {
 	}
 	b := &p.batch
 	b.reset()
+	p.takeFleetLocked(&r)
 	for _, e := range p.taken {
 		s := p.l.table.shardOf(e.hash)
 		e.mu.Lock()
 		if read, speaks := p.speaksLocked(e, !s.closed.Load(), r); speaks {
 			p.l.sliceLocked(e, &r)
 			e.netLocked(&r, p.l.window)
-			b.addLocked(e, read, p.prefix)
+			b.addLocked(e, read, p.prefix, 0)
 		}
 		e.mu.Unlock()
 	}
@@ -221,7 +226,7 @@ func (p *partition) silentLocked(r reading) bool {
 // before. After Close (not open) it asks for nothing. It requires the entry's lock.
 func (p *partition) speaksLocked(e *entry, open bool, r reading) (read, speaks bool) {
 	e.queued, e.ready = false, false
-	if e.place == gone || e.place == asked && p.l.table.shardOf(e.hash).entries.find(e.hash, e.key) != nil {
+	if e.place == gone || e.inFlight || e.place == asked && p.fleet.asksFor(e.key) || e.place == asked && p.l.table.shardOf(e.hash).entries.find(e.hash, e.key) != nil {
 		return false, false
 	}
 	e.advanceLocked(&r)
@@ -239,7 +244,7 @@ func (p *partition) speaksLocked(e *entry, open bool, r reading) (read, speaks b
 func (p *partition) deliver(ctx context.Context) error {
 	p.retried = false
 	for {
-		sent := p.l.read()
+		sent := p.l.readNow()
 		if !p.begin(sent) {
 			return nil
 		}
@@ -251,7 +256,7 @@ func (p *partition) deliver(ctx context.Context) error {
 		if err == nil && !p.batch.answeredBy(&p.reply) {
 			err = &store.Error{Step: store.StepDecode, Cause: store.CauseMalformed, Err: errWrongReply}
 		}
-		if !p.conclude(err, sent, p.l.read()) {
+		if !p.conclude(err, sent, p.l.readNow()) {
 			if err == nil && p.isCarrying() {
 				err = errSequenceTaken
 			}
@@ -270,6 +275,7 @@ func (p *partition) begin(r reading) bool {
 	}
 	if p.batch.unreadable(r.epoch) {
 		p.abandonLocked(dropStale, &r)
+		p.endFleetLocked(nil)
 		p.pace.gaveUp()
 		return false
 	}
@@ -289,7 +295,9 @@ func (p *partition) conclude(err error, sent, now reading) (again bool) {
 	p.trying = false
 	if !p.settled {
 		p.observeLocked(err, sent, now)
-		again = p.concludeLocked(err, sent, now)
+		if again = p.concludeLocked(err, sent, now); !again {
+			p.endFleetLocked(err)
+		}
 		p.noticeLocked(now)
 	}
 	lines := p.lines

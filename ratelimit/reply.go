@@ -20,6 +20,9 @@ func (p *partition) acknowledgeLocked(sent, now reading) {
 		it.entry.inFlight = false
 		it.entry.advanceLocked(&now)
 		p.settleItemLocked(it, sent, now)
+		if it.ask != 0 {
+			p.again = p.answerFleetLocked(it, &now, p.again)
+		}
 		it.entry.mu.Unlock()
 	}
 	p.adoptLocked()
@@ -55,8 +58,13 @@ func (p *partition) settleItemLocked(it *item, sent, now reading) {
 			} else {
 				own = p.settleBackLocked(e, slot, epoch, it.back[i], result)
 			}
+		} else if i == 1 && it.ask != 0 && len(p.batch.asks[it.ask-1].amounts) > 0 {
+			total = p.reply.Writes[it.at[i]].Total
 		} else if it.read {
 			total = p.reply.Reads[it.at[i]]
+		}
+		if i == 1 && it.ask != 0 {
+			own += p.grantLocked(it, slot, &now)
 		}
 		if slot != nil && total >= 0 {
 			expires := p.l.calendar != nil && epoch < e.epoch // a counter lives until its period ends
@@ -177,6 +185,9 @@ func (p *partition) abandonLocked(cause dropCause, r *reading) {
 			e.queueLocked(e.rankLocked(0)) // as pressed as at its last sync
 		}
 		e.mu.Unlock()
+	}
+	if cause == dropUnknown {
+		p.doubtFleetLocked()
 	}
 	p.makeRoomLocked(r)
 	p.carrying = false

@@ -36,12 +36,7 @@ type Reservation struct {
 // returns nil. (docs/design.md, costs known later)
 func (l *Limiter) Reserve(key string, n uint64) *Reservation {
 	res := &Reservation{limiter: l, key: key}
-	r := l.read()
-	c := l.checkOf(key, n, &r)
-	e, open := l.decideAnew(&res.decision, &c)
-	if c.units > 0 && e != nil && (res.decision.verdict != VerdictLimited || l.countLimited) {
-		res.held = holding{entry: e, epoch: r.epoch, mono: r.mono, units: c.units, fleet: open}
-	}
+	res.decision, res.held = l.decideHolding(key, n)
 	return res
 }
 

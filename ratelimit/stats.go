@@ -18,6 +18,7 @@ type Stats struct {
 	Returned    Returned // given back
 
 	Waiting    int              // calls of [Limiter.Wait] that wait
+	Fleet      FleetStats       // calls that asked the fleet
 	Entities   int              // in the local table
 	Tiers      [4]int           // entities by [Tier], counted at the last scan
 	LostTotals uint64           // totals that were below what this node had delivered: the store lost counts
@@ -56,6 +57,7 @@ type PartitionStats struct {
 	LastSync   time.Time     // of the last answer; zero if there was none
 	Queued     int           // entities that wait for a sync
 	InFlight   uint64        // units of the batch without an answer
+	Asked      uint64        // units that calls ask for in it, which are not counted unless granted
 	Scripts    uint64        // batches answered
 	RoundTrips uint64        // attempts, answered or not
 	Retries    uint64        // attempts at a batch that an earlier one may have applied
@@ -83,6 +85,7 @@ func (l *Limiter) Stats() Stats {
 	s.Allowed, s.Limited, s.Counted = c.allowed, c.limited, plus(c.units, g.discarded.load())
 	s.Undelivered = s.Counted - min(s.Counted, plus(plus(s.Delivered, s.Returned.Taken), s.Dropped.Total()))
 	s.Waiting = int(l.waits.waiting.Load())
+	s.Fleet = l.fleetStats()
 	s.Entities = int(l.table.live.Load())
 	for i := range s.Tiers {
 		s.Tiers[i] = int(l.metrics.syncTier[i].Get())
@@ -91,10 +94,11 @@ func (l *Limiter) Stats() Stats {
 	for _, p := range l.partitions {
 		h := p.snapshot()
 		ps := PartitionStats{
-			Name: p.name, Up: h.up, Queued: p.queue.len(), InFlight: p.inFlight(),
+			Name: p.name, Up: h.up, Queued: p.queue.len(),
 			Scripts: h.replies, RoundTrips: h.attempts, Retries: h.retries,
 			Forgotten: h.forgotten, Writes: h.writes, Reads: h.reads, ClockSkew: h.skew,
 		}
+		ps.InFlight, ps.Asked = p.inFlight()
 		if h.lastSync != 0 {
 			ps.LastSync = time.Unix(0, h.lastSync).UTC()
 		}
@@ -106,12 +110,13 @@ func (l *Limiter) Stats() Stats {
 	return s
 }
 
-// inFlight returns how many units the batch without an answer carries.
-func (p *partition) inFlight() uint64 {
+// inFlight returns how many units the batch without an answer carries, and how many it asks
+// for.
+func (p *partition) inFlight() (units, asked uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.carrying {
-		return 0
+		return 0, 0
 	}
-	return p.batch.units()
+	return p.batch.units(), p.batch.asked()
 }

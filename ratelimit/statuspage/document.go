@@ -31,6 +31,15 @@ type decisions struct {
 	Allowed uint64 `json:"allowed"`
 	Limited uint64 `json:"limited"` // in a dry run what would have been limited
 	Waiting int    `json:"waiting"` // calls of Wait
+	Fleet   fleet  `json:"fleet"`   // calls of CheckFleet and PeekFleet
+}
+
+type fleet struct {
+	Allowed  uint64 `json:"allowed"`
+	Limited  uint64 `json:"limited"`
+	Local    uint64 `json:"local"` // Redis could not be asked
+	Canceled uint64 `json:"canceled"`
+	Waiting  int    `json:"waiting"`
 }
 
 // Counted − Returned.Taken = Delivered + Undelivered + all of Dropped.
@@ -116,7 +125,7 @@ func (p *page) look() *document {
 	d := &document{
 		Scope: cfg.Scope, Time: p.now().UTC(), DryRun: cfg.DryRun, CountLimited: cfg.CountLimited,
 		GlobalThreshold: cfg.GlobalThreshold, WindowSeconds: cfg.WindowInterval.Seconds(),
-		Decisions: decisions{s.Allowed, s.Limited, s.Waiting},
+		Decisions: decisions{s.Allowed, s.Limited, s.Waiting, fleet(s.Fleet)},
 		Units:     units{s.Counted, s.Delivered, s.Undelivered, dropped(s.Dropped), returned(s.Returned)},
 		Entities: entities{
 			Held: s.Entities, Max: cfg.LocalCacheMaxEntries,

@@ -20,6 +20,7 @@ type Clock struct {
 	// delays says that some store holds replies back, so that ticks must be able
 	// to wait; running is the tick that does what it does now, if so.
 	delays  atomic.Bool
+	parked  atomic.Int64 // calls that wait
 	running atomic.Pointer[waiter]
 }
 
@@ -46,6 +47,10 @@ func (c *Clock) Time() time.Time {
 // [Store] holds back for longer. Advance panics if d is negative, and if it is
 // called from a tick or while another Advance runs.
 func (c *Clock) Advance(d time.Duration) { c.fake.Advance(d) }
+
+// Parked reports whether a tick waits for a reply that a [Store] holds back, for as long as
+// the clock stands still. Limiters ask.
+func (c *Clock) Parked() bool { return c.parked.Load() > 0 }
 
 // StepWall moves the wall alone by d, either way, as an operator or a time daemon
 // would. No time passes.
@@ -165,12 +170,15 @@ func (w *waiter) resume() {
 		return
 	}
 	w.parked = true
+	w.clock.parked.Add(1)
 	var stop func()
 	stop = w.clock.fake.Tick(d, func() {
 		stop()
 		w.mu.Lock()
 		parked := w.parked
-		w.parked = false
+		if w.parked = false; parked {
+			w.clock.parked.Add(-1)
+		}
 		w.mu.Unlock()
 		if parked {
 			w.resume()
@@ -183,6 +191,9 @@ func (w *waiter) abortLocked() {
 	before := w.clock.running.Swap(nil)
 	w.end()
 	w.clock.running.Store(before)
+	if w.parked {
+		w.clock.parked.Add(-1)
+	}
 	w.parked, w.busy = false, false
 }
 

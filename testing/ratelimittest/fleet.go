@@ -177,5 +177,8 @@ func (c *nodeClock) Tick(interval time.Duration, f func()) (stop func()) {
 	return c.clock.tickAfter(first, interval, f)
 }
 
+// Parked implements what [Clock.Parked] is for.
+func (c *nodeClock) Parked() bool { return c.clock.Parked() }
+
 // After calls what the limiter does between its ticks.
 func (c *nodeClock) After(d time.Duration, f func()) (stop func()) { return c.clock.After(d, f) }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hanzoai/limiters/internal/clock"
 	"github.com/hanzoai/limiters/internal/memstore"
 	"github.com/hanzoai/limiters/ratelimit/store"
 )
@@ -82,7 +83,7 @@ func (s *Store) Heal() {
 // Delay holds every reply back for d. The batch takes effect when it is sent; the
 // limiter learns of it d later, or not at all: it gives up waiting after 100 ms, or
 // what the batch allows (store.Batch.Patience), and sends the batch again. On a [Clock] only ticks can wait; a reply
-// to Limiter.Sync or Close arrives at once. Ticks that wait and Sync belong on one
+// to Limiter.Sync, CheckFleet or Close arrives at once. Ticks that wait and Sync belong on one
 // goroutine.
 func (s *Store) Delay(d time.Duration) {
 	s.mu.Lock()
@@ -215,6 +216,8 @@ func (s *Store) wait(ctx context.Context, d time.Duration, slow bool) bool {
 	switch {
 	case !slow:
 		return true
+	case s.clock != nil && clock.IsAtOnce(ctx):
+		return true // its caller is no tick
 	case s.clock != nil:
 		return s.clock.wait(d)
 	}
