@@ -1,6 +1,6 @@
 package ratelimit
 
-// This file gives units back (docs/design.md, units given back): under an entry's lock, of
+// This file gives units back (docs/design.md, conservation): under an entry's lock, of
 // the epoch that they were counted in. Unsent ones vanish. Those in flight wait for their
 // fate. Delivered ones are owed: the partition's next batch takes them from the counter.
 

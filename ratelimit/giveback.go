@@ -15,7 +15,7 @@ type holding struct {
 	fleet bool // for the fleet, not for this node alone
 }
 
-// giveBack takes units of a holding back (docs/design.md, units given back). It may be
+// giveBack takes units of a holding back (docs/design.md, conservation). It may be
 // called at any time, after Close too, and takes no longer than a check. It must not be
 // given more units than the holding has, over all calls. No lock may be held.
 func (l *Limiter) giveBack(h *holding, units uint64) {

@@ -60,7 +60,7 @@ func (l *Limiter) publish(r reading) {
 	m.fleetLimited.Set(fleet.Limited)
 	m.fleetLocal.Set(fleet.Local)
 	m.fleetCanceled.Set(fleet.Canceled)
-	m.waitingCalls.Set(float64(l.waits.waiting.Load()))
+	m.waitingCalls.Set(float64(l.waits.resting.Load()))
 	m.windowSeconds.Set(l.cfg.WindowInterval.Seconds())
 	m.overridesLoaded.Set(float64(len(l.thresholds.current.Load().exact)))
 

@@ -11,7 +11,7 @@ import "github.com/hanzoai/limiters/internal/level"
 // node does not know becomes known. n = 0 does nothing; n is taken as at most 2^53 − 1.
 //
 // After Close the units count for this process alone. Record costs what a check costs, and
-// is safe for concurrent use. (docs/design.md, costs known later)
+// is safe for concurrent use. (docs/design.md, conservation)
 func (l *Limiter) Record(key string, n uint64) {
 	if n == 0 {
 		return

@@ -33,7 +33,7 @@ type Reservation struct {
 //
 // If the request is limited the reservation holds nothing (with Config.CountLimited: what was
 // counted). n = 0 looks, and holds nothing; n is taken as at most 2^53 − 1. Reserve never
-// returns nil. (docs/design.md, costs known later)
+// returns nil. (docs/design.md, conservation)
 func (l *Limiter) Reserve(key string, n uint64) *Reservation {
 	res := &Reservation{limiter: l, key: key}
 	res.decision, res.held = l.decideHolding(key, n)

@@ -84,7 +84,7 @@ func (l *Limiter) Stats() Stats {
 	c := l.table.counts() // after what became of the units, so that the rest is never negative
 	s.Allowed, s.Limited, s.Counted = c.allowed, c.limited, plus(c.units, g.discarded.load())
 	s.Undelivered = s.Counted - min(s.Counted, plus(plus(s.Delivered, s.Returned.Taken), s.Dropped.Total()))
-	s.Waiting = int(l.waits.waiting.Load())
+	s.Waiting = int(l.waits.resting.Load())
 	s.Fleet = l.fleetStats()
 	s.Entities = int(l.table.live.Load())
 	for i := range s.Tiers {

@@ -33,7 +33,7 @@ var ErrNever = errors.New("ratelimit: the request never passes")
 //
 // Waits are on the limiter's clock: on one that tests drive, they end while it advances,
 // and deadlines are compared with its wall. After Close waits go on, by what this process
-// counts. Wait is safe for concurrent use. (docs/design.md, costs known later)
+// counts. Wait is safe for concurrent use. (docs/design.md, conservation)
 func (l *Limiter) Wait(ctx context.Context, key string, n uint64) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("ratelimit: waiting for %d units: %w", n, err)

@@ -37,23 +37,7 @@ func (n *node) wait(ctx context.Context, key string, units uint64) *call {
 			runtime.Gosched()
 		}
 	}
-	for !n.rests(key) {
-		runtime.Gosched()
-	}
 	return c
-}
-
-// rests reports whether nobody serves the line of a key.
-func (n *node) rests(key string) bool {
-	n.waits.mu.Lock()
-	line := n.waits.byKey[key]
-	n.waits.mu.Unlock()
-	if line == nil {
-		return true
-	}
-	line.mu.Lock()
-	defer line.mu.Unlock()
-	return !line.serving && (line.stop != nil || len(line.waiters) == 0)
 }
 
 // over returns whether the call has ended, which it does soon after the step that ends it.
@@ -179,9 +163,6 @@ func TestCallsWaitInLine(t *testing.T) {
 			t.Fatalf("%d of %d passed", passed, len(calls))
 		}
 		w.clock.Advance(time.Second)
-		for !n.rests("k") {
-			runtime.Gosched()
-		}
 		for left := n.Stats().Waiting; len(calls)-passed > left; passed++ {
 			if err := <-calls[passed].err; err != nil { // in order, or this blocks
 				t.Fatal(err)

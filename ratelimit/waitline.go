@@ -11,7 +11,8 @@ import (
 // waitLines are those of a limiter: one for each key that somebody waits for. The zero value is
 // empty.
 type waitLines struct {
-	waiting atomic.Int64 // calls in all lines
+	calls   atomic.Int64 // in all lines
+	resting atomic.Int64 // of them, in lines that the clock is told to serve
 
 	mu    sync.Mutex
 	byKey map[string]*waitLine // guarded by mu; by the representation of the key
@@ -30,6 +31,7 @@ type waitLine struct {
 	waiters []*waiter // guarded by mu
 	serving bool      // guarded by mu; somebody serves
 	again   bool      // guarded by mu; and has to look again
+	resting int64     // guarded by mu; calls that were told of as resting
 	stop    func()    // guarded by mu; of the alarm; may be nil
 	turn    uint64    // guarded by mu; of that alarm, so that one that comes late is known
 }
@@ -50,13 +52,13 @@ func (ls *waitLines) join(l *Limiter, w *waiter) *waitLine {
 	line.mu.Lock()
 	defer line.mu.Unlock()
 	line.waiters = append(line.waiters, w)
-	ls.waiting.Add(1)
+	ls.calls.Add(1)
 	return line
 }
 
 // wakeUp serves the line of a key that may pass sooner than was known. No lock may be held.
 func (ls *waitLines) wakeUp(name string) {
-	if ls.waiting.Load() == 0 {
+	if ls.calls.Load() == 0 {
 		return
 	}
 	ls.mu.Lock()
@@ -136,6 +138,8 @@ func (line *waitLine) rest(mono int64, wait time.Duration) (more bool) {
 		return false
 	}
 	line.stop = stop
+	line.resting = int64(len(line.waiters))
+	line.l.waits.resting.Add(line.resting)
 	if line.l.driven() && now != mono { // the clock went on before it knew of the alarm
 		line.silenceLocked()
 		line.serving = true
@@ -158,6 +162,8 @@ func (line *waitLine) alarm(turn uint64) {
 // silenceLocked ends the alarm, if there is one.
 func (line *waitLine) silenceLocked() {
 	line.turn++
+	line.l.waits.resting.Add(-line.resting)
+	line.resting = 0
 	if line.stop != nil {
 		line.stop()
 		line.stop = nil
@@ -188,10 +194,14 @@ func (line *waitLine) leave(w *waiter) (answer error, settled bool) {
 
 func (line *waitLine) removeLocked(i int) {
 	last := len(line.waiters) - 1
+	if line.resting > 0 {
+		line.resting--
+		line.l.waits.resting.Add(-1)
+	}
 	copy(line.waiters[i:], line.waiters[i+1:])
 	line.waiters[last] = nil
 	line.waiters = line.waiters[:last]
-	line.l.waits.waiting.Add(-1)
+	line.l.waits.calls.Add(-1)
 }
 
 // retire forgets the line if nobody is in it.

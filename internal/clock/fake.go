@@ -140,6 +140,17 @@ func (f *Fake) Tick(interval time.Duration, call func()) (stop func()) {
 	}
 }
 
+// Next returns how long it takes until something is called next, if nothing is registered
+// meanwhile. ok is false if nothing is registered.
+func (f *Fake) Next() (d time.Duration, ok bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.ticks) == 0 {
+		return 0, false
+	}
+	return time.Duration(max(0, f.ticks[0].due-f.mono)), true
+}
+
 // Once has call called once, after d of mono time, by [Fake.Advance]; at once when that
 // next runs if d is not positive. Once stop has returned it is not called; stop may be
 // called again, and by the call itself.

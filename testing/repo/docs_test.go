@@ -50,15 +50,22 @@ func TestLinksResolve(t *testing.T) {
 	}
 }
 
-// Go in README.md compiles and does what it says because it is part of an example.
-func TestReadmeGoIsPartOfAnExample(t *testing.T) {
+// Go in these documents compiles and does what it says because it is part of an example.
+func TestGoIsPartOfAnExample(t *testing.T) {
 	t.Parallel()
+	for _, path := range []string{"README.md", "docs/costs.md"} {
+		goIsPartOfAnExample(t, readDocument(path, contents(t, path)))
+	}
+}
+
+func goIsPartOfAnExample(t *testing.T, d document) {
+	t.Helper()
 	var examples []string
 	for _, file := range files(t, "*example*_test.go") {
 		examples = append(examples, unindented(contents(t, file)))
 	}
 	found := 0
-	for _, code := range readme(t).code {
+	for _, code := range d.code {
 		if code.language != "go" {
 			continue
 		}
@@ -68,11 +75,11 @@ func TestReadmeGoIsPartOfAnExample(t *testing.T) {
 			inOne = inOne || strings.Contains(example, unindented(code.text))
 		}
 		if !inOne {
-			t.Errorf("README.md:%d: this Go is not part of any *example*_test.go:\n%s", code.line, code.text)
+			t.Errorf("%s:%d: this Go is not part of any *example*_test.go:\n%s", d.path, code.line, code.text)
 		}
 	}
 	if found == 0 {
-		t.Error("README.md has no ```go block")
+		t.Errorf("%s has no ```go block", d.path)
 	}
 }
 
