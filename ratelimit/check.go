@@ -82,7 +82,6 @@ type request struct {
 	epoch     int64  // to count in
 	ago       int64  // how long ago the units came, in ns
 	look      bool   // decide, and count nothing
-	turned    bool   // time has passed since the entity's check before
 	resolved  bool   // threshold and custom are known
 	custom    bool
 	threshold uint64
@@ -171,7 +170,6 @@ func (l *Limiter) decide(d *Decision, key string, q *request, r *reading) {
 		l.decideAnew(d, &check{*q, *r, overrides, key, name, hash, s})
 		return
 	}
-	q.turned = e.usedAt < r.mono
 	e.advanceLocked(r)
 	e.useLocked(r)
 	l.setThresholdLocked(e, q, overrides, key)
@@ -267,8 +265,8 @@ func (l *Limiter) decideLocked(d *Decision, s *shard, e *entry, q *request, r *r
 	}
 	speaks := q.units > 0 && !q.look
 	fits := l.fits(reached, max(units, 1), e.threshold)
-	if !fits && q.turned {
-		fits = l.turnLocked(m, r, max(units, 1), e.threshold)
+	if !fits && r.into == 0 {
+		fits = l.turnLocked(e, m, r, max(units, 1))
 	}
 	if l.bursts {
 		d.burst = l.burst
@@ -292,8 +290,10 @@ func (l *Limiter) decideLocked(d *Decision, s *shard, e *entry, q *request, r *r
 		}
 		if l.kind == sliding {
 			e.slideLocked(&l.constants, q.units, q.ago, r.mono)
+		} else if r.into == 0 {
+			e.turnedLocked(&l.constants, r)
 		}
-		if l.bursts {
+		if l.bursts && q.epoch >= e.epoch-1 {
 			e.extra.bucket.Fill(units)
 			d.held += units
 		}
@@ -303,7 +303,7 @@ func (l *Limiter) decideLocked(d *Decision, s *shard, e *entry, q *request, r *r
 		asks = reached
 	}
 	if e.wantRead || e.needsReadLocked(asks, r.mono, &l.constants) {
-		e.wantRead, speaks = true, true
+		e.wantRead, speaks, d.reads = true, true, open
 	}
 	if speaks && open {
 		wake = e.queueUnitsLocked(&l.constants, e.rankLocked(d.level))
@@ -311,18 +311,10 @@ func (l *Limiter) decideLocked(d *Decision, s *shard, e *entry, q *request, r *r
 	if l.kind != leaky {
 		l.answerLocked(d, e, r, open)
 	}
-	if d.verdict == VerdictLimited {
+	if d.verdict == VerdictLimited || d.reads {
 		d.tick = l.tick
 	}
 	return wake
-}
-
-// turnLocked reports whether a request that does not fit, the first of its entity at this
-// moment, comes just when an epoch begins, and would fit a nanosecond later: what is older
-// begins to fade then. So who is told to wait for a boundary need not wait a
-// nanosecond more, and in whole seconds not a second.
-func (l *Limiter) turnLocked(m *level.Leaky, r *reading, asked float64, threshold uint64) bool {
-	return l.kind == leaky && r.into == 0 && l.fits(m.Level(threshold, 1), asked, threshold)
 }
 
 // firstContactLocked answers about a key that the table does not hold. It adds an
@@ -354,11 +346,15 @@ func (l *Limiter) firstContactLocked(d *Decision, c *check, open bool) *entry {
 	e.recordLocked(c.epoch, c.units, open)
 	if l.kind == sliding {
 		e.slideLocked(&l.constants, c.units, c.ago, c.at.mono)
+	} else if c.at.into == 0 {
+		e.turnedLocked(&l.constants, &c.at)
 	}
 	if l.bursts {
 		d.burst, e.extra = l.burst, newBucketed(c.at.mono)
-		e.extra.bucket.Fill(units)
-		d.held = units
+		if c.epoch >= e.epoch-1 {
+			e.extra.bucket.Fill(units)
+			d.held = units
+		}
 	}
 	c.shard.takeLocked(e)
 	d.model.LocalBefore, d.model.Local = float64(e.slots[0].pending), float64(e.slots[1].pending)

@@ -205,10 +205,10 @@ func (l *Limiter) examineLocked(dm *demand, r *reading) {
 	l.setThresholdLocked(e, &dm.request, nil, dm.key)
 	reached := e.levelLocked(r, &l.constants)
 	dm.limited = !l.fits(reached, dm.asked(), dm.threshold)
-	if dm.limited && dm.turned {
+	if dm.limited && r.into == 0 {
 		var m level.Leaky
 		e.modelLocked(&m, r, l.window)
-		dm.limited = !l.turnLocked(&m, r, dm.asked(), dm.threshold)
+		dm.limited = !l.turnLocked(e, &m, r, dm.asked())
 	}
 	if l.bursts && !dm.limited {
 		held := e.bucketLocked(&l.constants, r, reached)

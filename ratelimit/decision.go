@@ -72,12 +72,13 @@ type Decision struct {
 	dryRun    bool
 	kind      windowKind
 	inclusive bool
+	reads     bool // the check asked for the counters
 	threshold uint64
 	units     uint64      // of the request
 	level     float64     // the request included
 	held      float64     // by the bucket as the check left it, if bursts are bounded
 	burst     level.Burst // if bursts are bounded
-	tick      int64       // if the verdict is limited
+	tick      int64       // if the verdict is limited, or the check asked for the counters
 	model     level.Leaky // as the check left it: what it recorded is included
 
 	// Of a window that is not leaky.
@@ -175,12 +176,11 @@ func (d Decision) RetryAfter() time.Duration {
 
 // Reset returns how long it takes until the level is 0, if there is no more traffic
 // anywhere. It is at most two windows (three after the wall clock stepped back), and 0
-// if the level is 0 now.
+// if the level is 0 now. In a leaky window a read that this request did not ask for may
+// lengthen it.
 func (d Decision) Reset() time.Duration {
 	if d.kind != leaky {
 		return time.Duration(d.reset)
 	}
-	return time.Duration(level.LeastWait(d.model.EmptyAfter(), func(wait int64) bool {
-		return d.model.Level(d.threshold, wait) <= 0
-	}))
+	return time.Duration(d.model.Reset(d.threshold, d.reads, d.tick))
 }

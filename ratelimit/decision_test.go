@@ -294,7 +294,8 @@ func TestTheLevelIsZeroFromResetOn(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		s := drawScene(rt)
-		reset := s.play(t).Check("k", s.units).Reset()
+		d := s.play(t).Check("k", s.units)
+		reset := d.Reset()
 		after := func(wait time.Duration) float64 {
 			n := s.play(t)
 			n.Check("k", s.units)
@@ -304,7 +305,7 @@ func TestTheLevelIsZeroFromResetOn(t *testing.T) {
 		if reset < 0 || reset > 3*time.Minute {
 			rt.Fatalf("reset in %v", reset)
 		}
-		if reset > 0 {
+		if reset > 0 && !d.reads { // a read may make it longer than it is without
 			if got := after(reset - 1); !(got > 0) {
 				rt.Fatalf("level %v one nanosecond before %v are over", got, reset)
 			}

@@ -314,9 +314,6 @@ func (e *entry) queueReadyLocked(r rank, ready bool) {
 	}
 	e.queued, e.rank, e.ready = true, max(r, e.rank), ready
 	e.partition.queue.push(e, e.rank, ready)
-	if !e.ringed && e.rank > rankIdle && e.partition.l.kind == sliding {
-		e.partition.queue.notePressed(e)
-	}
 }
 
 // forgotten is when an entry was used last that Forget could not evict: never.

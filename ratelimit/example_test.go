@@ -155,7 +155,7 @@ func ExampleLimiter_Peek() {
 	// Output:
 	// local 60 60 2m0s
 	// fleet 40 80 20s
-	// fleet 18 102 9s
+	// fleet 18 102 31.000000001s
 }
 
 // A service usually takes its configuration from its environment.

@@ -29,6 +29,7 @@ type queue struct {
 	waiting [ranks]queueList // guarded by mu
 	asked   []*entry         // guarded by mu; of unknown keys: see asked.go
 	pressed []*entry         // guarded by mu; those that may need slices; a check does not let it grow
+	missed  bool             // guarded by mu; pressed had no room for one
 	ready   []*entry         // guarded by mu; those that may be taken between ticks, too, each once
 }
 
@@ -42,20 +43,32 @@ type queueList struct {
 func (q *queue) notePressed(e *entry) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.pressed) < cap(q.pressed) {
-		q.pressed = append(q.pressed, e)
+	if len(q.pressed) == cap(q.pressed) {
+		q.missed = true
+		return
 	}
+	q.pressed = append(q.pressed, e)
 }
 
-// takePressed returns the entries noted since the last call. before is what that returned:
-// its room is used again. There is more room if there was too little.
+// takePressed returns the entries noted since the last call, and if there was no room for
+// some, all that wait and may be pressed. before is what the last call returned: its room is
+// used again. There is more room if there was too little.
 func (q *queue) takePressed(before []*entry) []*entry {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	noted := q.pressed
+	noted, room := q.pressed, cap(q.pressed)
 	clear(before)
-	if q.pressed = before[:0]; cap(before) == 0 || len(noted) == cap(noted) {
-		q.pressed = make([]*entry, 0, max(leastPressed, 2*len(noted)))
+	if q.missed {
+		q.missed = false
+		for r := rankWarm; r < ranks; r++ {
+			for e := q.waiting[r].front; e != nil; e = e.queueNext {
+				noted = append(noted, e)
+			}
+		}
+		room = max(2*room, len(noted))
+	}
+	if q.pressed = before[:0]; cap(before) < room || cap(before) == 0 {
+		q.pressed = make([]*entry, 0, max(leastPressed, room))
 	}
 	return noted
 }

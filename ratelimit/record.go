@@ -84,8 +84,13 @@ func (l *Limiter) chargeLocked(e *entry, c *check, open bool) (wake bool) {
 	}
 	if l.kind == sliding {
 		e.slideLocked(&l.constants, c.units, 0, c.at.mono)
+	} else if c.at.into == 0 {
+		e.turnedLocked(&l.constants, &c.at)
 	}
 	reached := e.levelLocked(&c.at, &l.constants)
+	if l.kind == sliding && !e.ringed {
+		e.pressLocked(max(0, reached-level.Float(c.units)), reached)
+	}
 	if l.bursts {
 		e.bucketLocked(&l.constants, &c.at, reached)
 		e.extra.bucket.Fill(level.Float(c.units))

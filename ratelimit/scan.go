@@ -73,7 +73,7 @@ func (s *shard) scanOneLocked(e *entry, r *reading, counts *[level.Tiers]int) (i
 		return true
 	}
 	reached := e.levelLocked(r, &s.table.constants)
-	if e.ringed && e.extra.ring.Empty(&e.slide) {
+	if e.ringed && e.slots == [2]slot{} && e.extra.ring.Empty(&e.slide) { // else its counts would weigh again
 		e.unsliceLocked()
 	}
 	counts[level.TierOf(level.Pressure(reached, e.threshold))]++

@@ -50,7 +50,6 @@ func (s *shard) usedLocked(q *request, hash uint64, key string, r *reading) *ent
 		e.mu.Unlock()
 		return nil
 	}
-	q.turned = e.usedAt < r.mono
 	e.useLocked(r)
 	return e
 }

@@ -65,7 +65,7 @@ func (l *Limiter) lookLocked(d *Decision, e *entry, r *reading, open bool) (fits
 	} else {
 		reached = e.reachedLocked(&d.model, r, &l.constants)
 	}
-	fits = l.fits(reached, d.asked(), e.threshold)
+	fits = l.fits(reached, d.asked(), e.threshold) || r.into == 0 && l.turnLocked(e, &d.model, r, d.asked())
 	if l.bursts {
 		d.burst = l.burst
 		d.held = e.bucketLocked(&l.constants, r, reached)

@@ -98,7 +98,7 @@ func (e *entry) slideLocked(c *constants, units uint64, ago, now int64) {
 	mono := now - min(ago, 2*c.window)
 	switch {
 	case e.ringed && mono == now:
-		e.slide.Sum += units
+		e.slide.Add(units)
 	case e.ringed:
 		e.extra.ring.Spread(&c.sliding, &e.slide, mono, mono, units, true)
 	default:
@@ -122,6 +122,9 @@ func (e *entry) bucketLocked(c *constants, r *reading, reached float64) float64 
 
 // rethresholdLocked draws the consequences of a threshold that was another before.
 func (e *entry) rethresholdLocked(c *constants, before uint64) {
+	if c.kind == sliding && !e.ringed && e.threshold < before {
+		e.partition.queue.notePressed(e) // its level may be a tenth of this one
+	}
 	if e.extra == nil {
 		return
 	}
@@ -139,6 +142,9 @@ func (l *Limiter) answerLocked(d *Decision, e *entry, r *reading, open bool) {
 		return
 	}
 	d.after = e.reachedLocked(&d.model, r, &l.constants)
+	if open && !e.ringed {
+		e.pressLocked(d.level-level.Float(d.units), d.after)
+	}
 	d.reset = l.emptyAfterLocked(d, e, r)
 	if d.verdict == VerdictLimited && d.passesAlone() {
 		d.wait = l.slidingWaitLocked(d, e, r, open)
@@ -152,6 +158,10 @@ func (l *Limiter) answerFixedLocked(d *Decision, e *entry, r *reading) {
 	m := level.Fixed{Count: count(&e.slots[1]), Left: max(1, s.To-r.wall)}
 	if r.epoch < e.epoch { // the clock stepped back
 		m.Count, m.Next, m.Then = count(&e.slots[0]), count(&e.slots[1]), l.window
+		if l.calendar != nil {
+			next := l.calendar.at(s.To)
+			m.Then = next.To - next.From
+		}
 	}
 	d.after = m.Count
 	d.reset = m.Wait(func(reached float64) bool { return reached <= 0 })
@@ -217,7 +227,10 @@ func (l *Limiter) looseWaitLocked(d *Decision, e *entry, r *reading, open bool) 
 	if open && 10*d.after >= float64(d.threshold) {
 		begin := l.beginningLocked(e, r)
 		sliced := begin.PassAt(&l.sliding, fits) - r.mono
-		wait = max(sliced, min(wait, l.tick)) // from the tick on the slices decide
+		if 10*d.model.Loose(strict, l.tick) >= float64(d.threshold) {
+			wait = min(wait, l.tick) // from the tick on the slices decide
+		} // else they may, or not: by then it may be less than a tenth
+		wait = max(sliced, wait)
 	}
 	if l.bursts {
 		wait = l.burst.Wait(d.held, asked, d.threshold, wait)
@@ -259,6 +272,14 @@ func (l *Limiter) sliceLocked(e *entry, r *reading) {
 	}
 	e.extra.ring.Begin(&l.sliding, &e.slide, &b)
 	e.ringed = true
+}
+
+// pressLocked has the next tick give the entry slices if its level has risen from before to
+// after, and so to a tenth of the threshold.
+func (e *entry) pressLocked(before, after float64) {
+	if threshold := float64(e.threshold); 10*after >= threshold && 10*before < threshold {
+		e.partition.queue.notePressed(e)
+	}
 }
 
 // slicePressed gives slices to the entries that need them, whether the store can be

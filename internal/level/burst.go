@@ -38,14 +38,17 @@ func (b *Burst) Held(held float64, threshold uint64, wait int64) float64 {
 }
 
 // Fits reports whether units fit into a bucket that holds so much. More than the
-// capacity fit into an empty one.
+// capacity fit into an empty one. A threshold above the largest count bounds nothing.
 func (b *Burst) Fits(held, units float64, threshold uint64) bool {
 	capacity := b.Capacity(threshold)
-	return held+units <= capacity || held <= 0 && units > capacity
+	return held+units <= capacity || held <= 0 && units > capacity || threshold > mostUnits
 }
 
 // Room is how many units still fit.
 func (b *Burst) Room(held float64, threshold uint64) uint64 {
+	if threshold > mostUnits {
+		return threshold
+	}
 	return uint64(max(0, b.Capacity(threshold)-held))
 }
 

@@ -3,7 +3,10 @@ package level
 // This file numbers the periods of a calendar, so that each is an epoch: consecutive
 // ordinals, and when each begins.
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // A Period is what a calendar's epochs are.
 type Period uint8
@@ -27,11 +30,12 @@ type Stretch struct{ Epoch, From, To int64 }
 
 // Bounds of what a calendar numbers: wall times before and beyond count as these.
 var (
-	earliest = time.Date(1700, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano()
-	latest   = time.Date(2240, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano()
+	earliest = time.Date(1678, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano()
+	latest   = time.Date(2262, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano()
 )
 
-// At returns the epoch of a wall reading.
+// At returns the epoch of a wall reading. The first and the last that are numbered have
+// no end.
 func (c *Calendar) At(wall int64) Stretch {
 	wall = min(max(wall, earliest), latest)
 	epoch := c.guess(wall)
@@ -41,7 +45,14 @@ func (c *Calendar) At(wall int64) Stretch {
 	for c.Start(epoch+1) <= wall {
 		epoch++
 	}
-	return Stretch{Epoch: epoch, From: c.Start(epoch), To: c.Start(epoch + 1)}
+	s := Stretch{Epoch: epoch, From: c.Start(epoch), To: c.Start(epoch + 1)}
+	if s.From <= earliest {
+		s.From = math.MinInt64
+	}
+	if latest < s.To {
+		s.To = math.MaxInt64
+	}
+	return s
 }
 
 // guess is the epoch of a wall reading, or one near it: where clocks change, a civil

@@ -53,6 +53,18 @@ func (m *Leaky) Weighed() float64 { return m.FleetBefore*Weight(m.Into, m.Window
 // EmptyAfter is the wait after which the level is 0 whatever the counts.
 func (m *Leaky) EmptyAfter() int64 { return 2*m.Window - m.Into }
 
+// Reset is the least wait after which the level is 0 without further traffic, and if the
+// counters may be read, whether that happens by the next tick or not.
+func (m *Leaky) Reset(threshold uint64, reads bool, tick int64) int64 {
+	empty := m.EmptyAfter()
+	if m.Local > 0 {
+		return empty // it weighs until then
+	}
+	return LeastWait(empty, func(wait int64) bool {
+		return m.Level(threshold, wait) <= 0 && (!reads || m.Highest(threshold, tick, wait) <= 0)
+	})
+}
+
 // Highest is the highest level that the entity may have after a wait without further
 // traffic, whether its counters are read meanwhile or not: a read replaces the leaking
 // estimate by what the totals weigh at that moment, and may come at any time until

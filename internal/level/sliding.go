@@ -34,6 +34,14 @@ type Slide struct {
 	End   int64   // mono; when the current slice ends
 }
 
+// mostSum is where sums end: far above what limits anybody, and far below where they would
+// wrap.
+const mostSum = 1 << 61
+
+// Add counts units of this node in the current slice. The slide must be that of a ring, and
+// that have rolled to the present.
+func (h *Slide) Add(units uint64) { h.Sum = min(h.Sum+units, max(h.Sum, mostSum)) }
+
 // Level is what the window holds at mono. It is finite, never negative, and never grows
 // with mono. A mono before the current slice counts as its start. It must not be
 // after its end: see Ring.Roll.

@@ -3,20 +3,16 @@ package level
 // This file looks ahead in a sliding window: when it holds little enough, and when
 // nothing.
 
+import "math"
+
 // PassAt returns when a level fits that never grows, if nothing more is counted: the
 // first time from mono on at which ok holds of the level. ok must hold of 0. The
 // ring must have rolled to mono.
 func (r *Ring) PassAt(s *Sliding, h *Slide, mono int64, ok func(level float64) bool) int64 {
-	ahead, slide := *r, *h
-	if r.shift > 0 { // what is cut off takes longer to leave
-		ahead.slices = append([]slice(nil), r.slices...)
-		for {
-			if at, found := s.passWithin(&slide, mono, ok); found {
-				return at
-			}
-			ahead.step(s, &slide)
-		}
+	if r.shift > 0 {
+		return r.passAtWide(s, h, mono, ok)
 	}
+	slide := *h
 	current := r.current(h)
 	for age := s.Slices - 1; ; age-- {
 		if at, found := s.passWithin(&slide, mono, ok); found {
@@ -35,6 +31,33 @@ func (r *Ring) PassAt(s *Sliding, h *Slide, mono int64, ok func(level float64) b
 	}
 }
 
+// passAtWide is PassAt of slices whose unit is more than one: what that cuts off takes
+// longer to leave.
+func (r *Ring) passAtWide(s *Sliding, h *Slide, mono int64, ok func(level float64) bool) int64 {
+	if s.Slices < few {
+		var slices [few]slice
+		return r.passAtIn(slices[:], s, h, mono, ok)
+	}
+	return r.passAtInMany(s, h, mono, ok)
+}
+
+func (r *Ring) passAtInMany(s *Sliding, h *Slide, mono int64, ok func(level float64) bool) int64 {
+	var slices [most]slice
+	return r.passAtIn(slices[:], s, h, mono, ok)
+}
+
+// passAtIn moves a copy of the ring on, whose slices lie in room, until the level is ok.
+func (r *Ring) passAtIn(room []slice, s *Sliding, h *Slide, mono int64, ok func(level float64) bool) int64 {
+	ahead, slide := *r, *h
+	ahead.slices = room[:copy(room, r.slices)]
+	for {
+		if at, found := s.passWithin(&slide, mono, ok); found {
+			return at
+		}
+		ahead.step(s, &slide)
+	}
+}
+
 // passWithin is PassAt within the current slice of h.
 func (s *Sliding) passWithin(h *Slide, mono int64, ok func(level float64) bool) (at int64, found bool) {
 	last := h.End - 1
@@ -45,8 +68,12 @@ func (s *Sliding) passWithin(h *Slide, mono int64, ok func(level float64) bool) 
 	return first + LeastWait(last-first, func(wait int64) bool { return ok(s.Level(h, first+wait)) }), true
 }
 
-// LevelAt is the level at a time from the current slice on, if nothing more is counted.
+// LevelAt is the level at a time from the current slice on, if nothing more is counted. It is
+// not bounded if the unit of the slices is more than one.
 func (r *Ring) LevelAt(s *Sliding, h *Slide, mono int64) float64 {
+	if r.shift > 0 {
+		return math.Inf(1)
+	}
 	slide, current := *h, r.current(h)
 	for age := s.Slices - 1; slide.End <= mono; age-- {
 		leaving := uint64(0)

@@ -42,6 +42,7 @@ func (r *Ring) age(s *Sliding, h *Slide, mono int64) int {
 // put adds units to a slice.
 func (r *Ring) put(h *Slide, age int, units uint64, own bool) {
 	oldest := len(r.slices) - 1
+	units = min(units, mostSum-min(h.Sum, mostSum))
 	switch {
 	case units == 0 || age > oldest:
 		return
