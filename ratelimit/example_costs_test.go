@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"time"
@@ -65,6 +66,57 @@ func ExampleLimiter_Reserve() {
 	// short 200 3950 tokens
 	// long 200 7850 tokens
 	// short 429 7850 tokens
+}
+
+// logIn lets each user fail five times an hour, on all servers together.
+func logIn(lim *ratelimit.Limiter, verify func(user, password string) bool) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		user := r.FormValue("user")
+		d, err := lim.CheckFleet(r.Context(), user, 1) // an attempt costs one unit
+		if err != nil {
+			log.Print(err) // d is what this server knows by itself
+		}
+		if !d.Allowed() {
+			httplimit.SetRetryAfter(w.Header(), d)
+			http.Error(w, "too many attempts", http.StatusTooManyRequests)
+			return
+		}
+		if !verify(user, r.FormValue("password")) {
+			lim.Record(user, 4) // and a failed one four more
+			http.Error(w, "wrong password", http.StatusUnauthorized)
+			return
+		}
+		fmt.Fprint(w, "welcome")
+	})
+}
+
+// Log-ins are asked about in the fleet's counters: a user who tries all servers in turn has
+// five failures an hour, not five on each.
+func ExampleLimiter_CheckFleet() {
+	cfg := ratelimit.DefaultConfig()
+	cfg.GlobalThreshold, cfg.Inclusive = 25, true
+	cfg.Window, cfg.WindowInterval = ratelimit.WindowFixed, time.Hour
+	clock := ratelimittest.NewClock()
+	redis := ratelimittest.NewStore(clock)
+	var servers []http.Handler
+	for range 4 {
+		lim := ratelimittest.NewLimiter(nil, clock, cfg, ratelimittest.WithStore(redis))
+		servers = append(servers, logIn(lim, func(_, password string) bool { return password == "right" }))
+	}
+	for i, password := range []string{"a", "b", "right", "c", "d", "e", "right"} {
+		w, r := httptest.NewRecorder(), httptest.NewRequest("POST", "/?user=ann&password="+password, nil)
+		servers[i%4].ServeHTTP(w, r)
+		fmt.Println("server", i%4, "password", password, w.Code)
+		clock.Advance(2 * time.Second)
+	}
+	// Output:
+	// server 0 password a 401
+	// server 1 password b 401
+	// server 2 password right 200
+	// server 3 password c 401
+	// server 0 password d 401
+	// server 1 password e 401
+	// server 2 password right 429
 }
 
 // An importer that must not lose anything is slowed down instead of refused.

@@ -2,10 +2,13 @@ package ratelimit
 
 // This file counts a cost before it is known, and corrects it afterwards.
 
-import "sync/atomic"
+import (
+	"context"
+	"sync/atomic"
+)
 
 // A Reservation is units that were counted for something whose cost is known only later.
-// [Limiter.Reserve] makes one. Settle it once, by [Reservation.Commit] or
+// [Limiter.Reserve] and [Limiter.ReserveFleet] make one. Settle it once, by [Reservation.Commit] or
 // [Reservation.Cancel]; what is not settled stays counted. It is safe for concurrent use.
 // The zero value is a settled reservation of nothing.
 type Reservation struct {
@@ -38,6 +41,20 @@ func (l *Limiter) Reserve(key string, n uint64) *Reservation {
 	res := &Reservation{limiter: l, key: key}
 	res.decision, res.held = l.decideHolding(key, n)
 	return res
+}
+
+// ReserveFleet is [Limiter.Reserve] that decides as [Limiter.CheckFleet] does, by the fleet's
+// counters at this moment, for one round trip: reservations of the whole fleet never hold
+// more than the limit together. The error is CheckFleet's, with what it says of the decision:
+// one that wraps [ErrNotFleet] comes with a reservation that this node decided about, or
+// that holds nothing because ctx ended first. The reservation is never nil, and settled like
+// any other: [Reservation.Commit] and [Reservation.Cancel] do no I/O, and the fleet learns
+// of what they give back within a tick.
+func (l *Limiter) ReserveFleet(ctx context.Context, key string, n uint64) (*Reservation, error) {
+	res := &Reservation{limiter: l, key: key}
+	var err error
+	res.decision, res.held, err = l.askFleet(ctx, key, n)
+	return res, err
 }
 
 // Decision returns the answer to the request that the reservation was made for. It does
