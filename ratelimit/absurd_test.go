@@ -18,7 +18,9 @@ func TestAbsurdCostsAreClampedAtTheDoor(t *testing.T) {
 		"Check":       func(l *Limiter, n uint64) { l.Check("a", n) },
 		"CheckAt":     func(l *Limiter, n uint64) { l.CheckAt("a", n, start.Add(time.Hour)) },
 		"CheckCustom": func(l *Limiter, n uint64) { l.CheckCustom("a", n) },
-		"CheckAll":    func(l *Limiter, n uint64) { l.CheckAll([]Item{{"a", n}, {"a", n}, {"b", 0}}) },
+		"CheckAll": func(l *Limiter, n uint64) {
+			l.CheckAll([]Item{{Key: "a", Units: n}, {Key: "a", Units: n}, {Key: "b", Units: 0}})
+		},
 	}
 	for name, door := range doors {
 		for _, n := range []uint64{store.MaxUnits + 1, 1 << 60, 1 << 63, math.MaxUint64 - 1, math.MaxUint64} {
@@ -72,7 +74,7 @@ func TestAThresholdAboveAllCountsNeverLimits(t *testing.T) {
 			for i := range 12 {
 				for _, d := range []Decision{
 					n.Check("a", math.MaxUint64), n.CheckAt("a", store.MaxUnits, start), n.Peek("a"),
-					n.CheckAll([]Item{{"a", math.MaxUint64}, {"new", math.MaxUint64}})[0],
+					n.CheckAll([]Item{{Key: "a", Units: math.MaxUint64}, {Key: "new", Units: math.MaxUint64}})[0],
 				} {
 					if d.Verdict() != VerdictAllowed || d.RetryAfter() != 0 || math.IsInf(d.Level(), 0) || math.IsNaN(d.Level()) || d.Remaining() > threshold {
 						t.Fatalf("threshold %d, strict %t, round %d: %v at level %v", threshold, strict, i, d.Verdict(), d.Level())

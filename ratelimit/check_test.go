@@ -324,7 +324,7 @@ func TestWhoOnlyAsksLearnsTheFleetsCount(t *testing.T) {
 	t.Parallel()
 	for name, ask := range map[string]func(n *node) Decision{
 		"Peek": func(n *node) Decision { return n.Peek("k") }, "Check": func(n *node) Decision { return n.Check("k", 0) },
-		"CheckAll": func(n *node) Decision { return n.CheckAll([]Item{{"k", 0}})[0] },
+		"CheckAll": func(n *node) Decision { return n.CheckAll([]Item{{Key: "k", Units: 0}})[0] },
 	} {
 		for kind, configure := range windows {
 			w := newWorld(t)

@@ -1,11 +1,12 @@
 package ratelimit
 
-// This file decides about several entities at once: the user's, the tenant's and
-// the global limit of one request, all or nothing.
+// This file decides about several entities at once, of one limiter or of several: the
+// user's, the tenant's and the global limit of one request, all or nothing.
 
 import (
 	"cmp"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/hanzoai/limiters/internal/level"
@@ -13,15 +14,16 @@ import (
 
 // An Item is one entity and what it is asked for.
 type Item struct {
-	Key   string // the empty one is a key like any other
-	Units uint64 // taken as at most 2^53 − 1; 0 only looks
+	Key     string   // the empty one is a key like any other
+	Units   uint64   // taken as at most 2^53 − 1; 0 only looks
+	Limiter *Limiter // whose entity it is; nil: of the limiter whose CheckAll is called
 }
 
 // Decisions are the answers to the items of one [Limiter.CheckAll], in their order.
 type Decisions []Decision
 
-// Allowed reports whether the caller should go on: whether every item is allowed,
-// and always in a dry run. It is true of no decisions.
+// Allowed reports whether the caller should go on: whether every item is allowed, those of
+// a limiter in a dry run always being so. It is true of no decisions.
 func (ds Decisions) Allowed() bool {
 	for i := range ds {
 		if !ds[i].Allowed() {
@@ -32,29 +34,39 @@ func (ds Decisions) Allowed() bool {
 }
 
 // RetryAfter returns the smallest wait after which the same items would all pass,
-// as [Decision.RetryAfter] does for one: the longest wait of any.
+// as [Decision.RetryAfter] does for one: the longest wait of any. A limiter in a dry run
+// has nobody wait whom another refuses.
 func (ds Decisions) RetryAfter() (wait time.Duration) {
+	pass := ds.Allowed()
 	for i := range ds {
-		wait = max(wait, ds[i].RetryAfter())
+		if pass || !ds[i].Allowed() {
+			wait = max(wait, ds[i].RetryAfter())
+		}
 	}
 	return wait
 }
 
 // CheckAll decides whether the units of all items may pass now, and counts them if
-// every item is allowed; if any is limited, none is counted. With
-// Config.CountLimited all are counted, whatever the verdicts, as a single check
-// counts what it limits. A dry run decides and counts the same.
+// every item is allowed; if any is limited, none is counted. There is one Decision for
+// each item. Its verdict is the item's own: in a group that was refused, those that are
+// allowed are not to blame, and are not counted either. Items of one limiter with equal
+// keys are one request of their sum, and share its Decision. Each key counts as one
+// decision in [Stats]. An item of no units only looks.
 //
-// There is one Decision for each item. Its verdict is the item's own: in a group
-// that was refused, those that are allowed are not to blame, and are not counted
-// either. Items of equal keys are one request of their sum, and share its Decision.
-// Each key counts as one decision in [Stats]. An item of no units only looks.
+// Items may be of several limiters: 10 per second and 1,000 per hour of one user, or a
+// user's window beside a tenant's calendar month. Each limiter decides as it is set up:
+//   - with Config.CountLimited its items are counted whatever the verdicts, as a single
+//     check counts what it limits;
+//   - in a dry run (Config.DryRun) it refuses nobody. It counts its items if they are all
+//     allowed, and no limiter refuses that is not in a dry run: what it says of its own items
+//     never decides what others count;
+//   - closed, it still says what it knows, and counts nothing for the fleet.
 //
 // It is one step: no other check of any of the keys comes in between, no unit too
-// many passes from this process, and a Close comes before or after the whole. The
-// fleet learns of the keys as of others, each by its partition's next tick. For the
-// rest it is as [Limiter.Check]; it allocates its answer, and little else for up to
-// eight items.
+// many passes from this process, and a Close of a limiter comes before or after the whole.
+// The fleet learns of the keys as of others, each by its partition's next tick. For the
+// rest it is as [Limiter.Check]. It allocates its answer, and little else for up to
+// eight items; groups may name limiters and keys in any order, from any goroutine.
 func (l *Limiter) CheckAll(items []Item) Decisions {
 	if len(items) == 0 {
 		return nil
@@ -64,10 +76,9 @@ func (l *Limiter) CheckAll(items []Item) Decisions {
 	decisions := make(Decisions, len(items))
 	demands, repeats := l.demandsOf(items, few[:0], again[:0])
 
-	r := l.read()
 	lockAll(demands)
-	l.decideAllLocked(demands, decisions, &r)
-	roundEnds := unlockAll(demands)
+	decideAllLocked(demands, decisions)
+	unlockAll(demands)
 
 	for i := range demands {
 		dm := &demands[i]
@@ -75,20 +86,27 @@ func (l *Limiter) CheckAll(items []Item) Decisions {
 			dm.entry.partition.wakeUp()
 		}
 		if dm.created {
-			l.table.makeRoom(dm.hash, dm.entry, &r)
+			dm.l.table.makeRoom(dm.hash, dm.entry, &dm.at)
+		}
+		if dm.roundEnds {
+			dm.l.renewClock()
 		}
 	}
 	for _, rep := range repeats {
 		decisions[rep.item] = decisions[rep.first]
 	}
-	if roundEnds {
-		l.renewClock()
-	}
 	return decisions
 }
 
+// lockOrders numbers the limiters of this process, for the order in which a group takes their
+// locks. It is the one state of this package that is not a limiter's: limiters that do not
+// know of each other must agree on an order.
+var lockOrders atomic.Uint64
+
 // A demand is what one CheckAll asks of one key.
 type demand struct {
+	l     *Limiter
+	at    reading // of the limiter's clock, one for all its demands
 	key   string
 	name  string // the representation of key
 	hash  uint64 // of name
@@ -96,11 +114,15 @@ type demand struct {
 	request
 	item int // index of the first item of the key
 
-	entry   *entry // locked; nil if the table holds none
-	limited bool
-	created bool // entry is new: the table may be beyond its bound
-	wake    bool // the entry's partition
+	entry     *entry // locked; nil if the table holds none
+	limited   bool
+	created   bool // entry is new: the table may be beyond its bound
+	wake      bool // the entry's partition
+	roundEnds bool // the system's clock is due to be read again
 }
+
+// shardIndex is where the shard stands in the order of the table.
+func (dm *demand) shardIndex() uint64 { return dm.hash % uint64(len(dm.l.table.shards)) }
 
 // asked is what the demand must fit with: one of no units as one of one would.
 func (dm *demand) asked() float64 { return max(1, level.Float(dm.units)) }
@@ -108,39 +130,49 @@ func (dm *demand) asked() float64 { return max(1, level.Float(dm.units)) }
 // A repeat is an item whose key an earlier item has, by their indices.
 type repeat struct{ item, first int }
 
-// demandsOf appends one demand for each key to demands, in the order in which their
-// shards are locked, and the items beyond the first of a key to repeats. It asks the
-// resolver.
+// demandsOf appends one demand for each key of a limiter to demands, in the order in which
+// their shards are locked, and the items beyond the first of a key to repeats. It reads the
+// limiters' clocks and asks their resolvers.
 func (l *Limiter) demandsOf(items []Item, demands []demand, repeats []repeat) ([]demand, []repeat) {
 	for i, item := range items {
-		name := representation(item.Key, l.maxKeyBytes)
-		hash := l.table.hash(name)
+		of := item.Limiter
+		if of == nil {
+			of = l
+		}
+		name := representation(item.Key, of.maxKeyBytes)
+		hash := of.table.hash(name)
 		demands = append(demands, demand{
-			key: item.Key, name: name, hash: hash, shard: l.table.shardOf(hash),
+			l: of, key: item.Key, name: name, hash: hash, shard: of.table.shardOf(hash),
 			request: request{units: units(item.Units), resolved: true}, item: i,
 		})
 	}
-	shards := uint64(len(l.table.shards))
 	slices.SortStableFunc(demands, func(a, b demand) int {
-		return cmp.Or(cmp.Compare(a.hash%shards, b.hash%shards), cmp.Compare(a.name, b.name))
+		return cmp.Or(cmp.Compare(a.l.order, b.l.order), cmp.Compare(a.shardIndex(), b.shardIndex()), cmp.Compare(a.name, b.name))
 	})
-	overrides := l.thresholds.current.Load()
+	var overrides *snapshot
 	kept := demands[:0]
 	for _, dm := range demands {
-		if n := len(kept); n > 0 && kept[n-1].name == dm.name {
-			kept[n-1].units = units(kept[n-1].units + dm.units)
-			repeats = append(repeats, repeat{item: dm.item, first: kept[n-1].item})
-			continue
+		if n := len(kept); n > 0 && kept[n-1].l == dm.l {
+			before := &kept[n-1]
+			if before.name == dm.name {
+				before.units = units(before.units + dm.units)
+				repeats = append(repeats, repeat{item: dm.item, first: before.item})
+				continue
+			}
+			dm.at = before.at
+		} else {
+			dm.at, overrides = dm.l.read(), dm.l.thresholds.current.Load()
 		}
-		dm.threshold, dm.custom = l.thresholds.resolve(overrides, dm.key)
+		dm.epoch = dm.at.epoch
+		dm.threshold, dm.custom = dm.l.thresholds.resolve(overrides, dm.key)
 		kept = append(kept, dm)
 	}
 	return kept, repeats
 }
 
-// lockAll locks the shards of the demands, each once, in the order of the table. No
-// other function holds the locks of two shards, or of two entries; those of the entries
-// are taken under all of these, so their order does not matter.
+// lockAll locks the shards of the demands, each once, in the order of the limiters and
+// of their tables. No other function holds the locks of two shards, or of two entries; those of
+// the entries are taken under all of these, so their order does not matter.
 func lockAll(demands []demand) {
 	for i := range demands {
 		if i == 0 || demands[i].shard != demands[i-1].shard {
@@ -149,12 +181,12 @@ func lockAll(demands []demand) {
 	}
 }
 
-// unlockAll lets go of the entries and the shards. It reports whether the system's clock is
-// due to be read again: a group with a key that the table did not hold takes long.
-func unlockAll(demands []demand) (roundEnds bool) {
+// unlockAll lets go of the entries and the shards. It notes where the system's clock is due
+// to be read again: a group with a key that the table did not hold takes long.
+func unlockAll(demands []demand) {
 	for i := range demands {
 		dm := &demands[i]
-		if roundEnds = roundEnds || dm.entry == nil || dm.created || dm.entry.roundEndsLocked(dm.hash); dm.entry != nil {
+		if dm.roundEnds = dm.entry == nil || dm.created || dm.entry.roundEndsLocked(dm.hash); dm.entry != nil {
 			dm.entry.mu.Unlock()
 		}
 	}
@@ -163,34 +195,55 @@ func unlockAll(demands []demand) (roundEnds bool) {
 			demands[i].shard.mu.Unlock()
 		}
 	}
-	return roundEnds
 }
 
 // decideAllLocked puts the decision about each demand where that of its first item
 // goes. It looks at all demands first. Then each is decided as a check of its own
 // would be, but one that is allowed in vain counts nothing. It requires the locks of all
 // shards, and locks the demands' entries.
-func (l *Limiter) decideAllLocked(demands []demand, decisions Decisions, r *reading) {
-	refused, open := false, true
+func decideAllLocked(demands []demand, decisions Decisions) {
+	refused := false // by a limiter that is not in a dry run
 	for i := range demands {
 		dm := &demands[i]
-		dm.epoch = r.epoch
-		l.examineLocked(dm, r)
-		refused = refused || dm.limited
-		open = open && !dm.shard.closed.Load() // a group that meets Close comes after it as a whole
+		dm.l.examineLocked(dm, &dm.at)
+		refused = refused || dm.limited && !dm.l.dryRun
 	}
-	for i := range demands {
-		dm, d := &demands[i], &decisions[demands[i].item]
-		q := dm.request
-		q.look = refused && !dm.limited && !l.countLimited
-		if dm.entry != nil {
-			dm.wake = l.decideLocked(d, dm.shard, dm.entry, &q, r, open)
-		} else {
-			c := check{request: q, at: *r, key: dm.key, name: dm.name, hash: dm.hash, shard: dm.shard}
-			dm.entry = l.firstContactLocked(d, &c, open)
-			dm.created = dm.entry != nil
+	for len(demands) > 0 {
+		own := ofOneLimiter(demands)
+		demands = demands[len(own):]
+		limited, open := false, true
+		for i := range own {
+			limited = limited || own[i].limited
+			open = open && !own[i].shard.closed.Load() // a group that meets Close comes after it as a whole
+		}
+		for i := range own {
+			own[i].decideLocked(&decisions[own[i].item], refused || limited, open)
 		}
 	}
+}
+
+// ofOneLimiter returns the first demands, as far as they are of one limiter.
+func ofOneLimiter(demands []demand) []demand {
+	for i := range demands {
+		if demands[i].l != demands[0].l {
+			return demands[:i]
+		}
+	}
+	return demands
+}
+
+// decideLocked puts the decision about the demand into d. It counts for the fleet if open,
+// and nothing if it is allowed in vain.
+func (dm *demand) decideLocked(d *Decision, inVain, open bool) {
+	l, q := dm.l, dm.request
+	q.look = inVain && !dm.limited && !l.countLimited
+	if dm.entry != nil {
+		dm.wake = l.decideLocked(d, dm.shard, dm.entry, &q, &dm.at, open)
+		return
+	}
+	c := check{request: q, at: dm.at, key: dm.key, name: dm.name, hash: dm.hash, shard: dm.shard}
+	dm.entry = l.firstContactLocked(d, &c, open)
+	dm.created = dm.entry != nil
 }
 
 // examineLocked finds the demand's entry and whether a check of its own would be

@@ -55,26 +55,26 @@ func TestCheckAllCountsAllOrNothing(t *testing.T) {
 		all    bool
 		levels []float64 // of user, tenant and global after it; before it: 2, 5, 9
 	}{
-		{"all pass", nil, []Item{{"user", 1}, {"tenant", 1}, {"global", 1}}, "aaa", true, []float64{3, 6, 10}},
-		{"different units", nil, []Item{{"user", 7}, {"tenant", 0}, {"global", 90}}, "aaa", true, []float64{9, 5, 99}},
-		{"the last is limited", nil, []Item{{"user", 1}, {"tenant", 1}, {"global", 91}}, "aal", false, []float64{2, 5, 9}},
-		{"the first is limited", nil, []Item{{"user", 8}, {"tenant", 1}, {"global", 1}}, "laa", false, []float64{2, 5, 9}},
-		{"two are limited", nil, []Item{{"global", 1}, {"user", 8}, {"tenant", 15}}, "all", false, []float64{2, 5, 9}},
-		{"a probe that is not limited", nil, []Item{{"user", 0}, {"tenant", 1}}, "aa", true, []float64{2, 6, 9}},
-		{"one that never passes", nil, []Item{{"none", 0}, {"tenant", 1}}, "la", false, []float64{2, 5, 9}},
-		{"equal keys pass together", nil, []Item{{"user", 3}, {"tenant", 1}, {"user", 4}}, "aaa", true, []float64{9, 6, 9}},
-		{"equal keys are limited together", nil, []Item{{"user", 4}, {"tenant", 1}, {"user", 4}}, "lal", false, []float64{2, 5, 9}},
-		{"sums saturate", nil, []Item{{"user", 1 << 63}, {"user", 1 << 63}, {"tenant", 1}}, "lla", false, []float64{2, 5, 9}},
+		{"all pass", nil, []Item{{Key: "user", Units: 1}, {Key: "tenant", Units: 1}, {Key: "global", Units: 1}}, "aaa", true, []float64{3, 6, 10}},
+		{"different units", nil, []Item{{Key: "user", Units: 7}, {Key: "tenant", Units: 0}, {Key: "global", Units: 90}}, "aaa", true, []float64{9, 5, 99}},
+		{"the last is limited", nil, []Item{{Key: "user", Units: 1}, {Key: "tenant", Units: 1}, {Key: "global", Units: 91}}, "aal", false, []float64{2, 5, 9}},
+		{"the first is limited", nil, []Item{{Key: "user", Units: 8}, {Key: "tenant", Units: 1}, {Key: "global", Units: 1}}, "laa", false, []float64{2, 5, 9}},
+		{"two are limited", nil, []Item{{Key: "global", Units: 1}, {Key: "user", Units: 8}, {Key: "tenant", Units: 15}}, "all", false, []float64{2, 5, 9}},
+		{"a probe that is not limited", nil, []Item{{Key: "user", Units: 0}, {Key: "tenant", Units: 1}}, "aa", true, []float64{2, 6, 9}},
+		{"one that never passes", nil, []Item{{Key: "none", Units: 0}, {Key: "tenant", Units: 1}}, "la", false, []float64{2, 5, 9}},
+		{"equal keys pass together", nil, []Item{{Key: "user", Units: 3}, {Key: "tenant", Units: 1}, {Key: "user", Units: 4}}, "aaa", true, []float64{9, 6, 9}},
+		{"equal keys are limited together", nil, []Item{{Key: "user", Units: 4}, {Key: "tenant", Units: 1}, {Key: "user", Units: 4}}, "lal", false, []float64{2, 5, 9}},
+		{"sums saturate", nil, []Item{{Key: "user", Units: 1 << 63}, {Key: "user", Units: 1 << 63}, {Key: "tenant", Units: 1}}, "lla", false, []float64{2, 5, 9}},
 		{"nothing", nil, nil, "", true, []float64{2, 5, 9}},
 		{
 			"limited ones are counted too", func(c *Config) { c.CountLimited = true },
-			[]Item{{"user", 8}, {"tenant", 1}, {"global", 1}},
+			[]Item{{Key: "user", Units: 8}, {Key: "tenant", Units: 1}, {Key: "global", Units: 1}},
 			"laa", false,
 			[]float64{10, 6, 10},
 		},
 		{
 			"dry run", func(c *Config) { c.DryRun = true },
-			[]Item{{"user", 8}, {"tenant", 1}, {"global", 1}},
+			[]Item{{Key: "user", Units: 8}, {Key: "tenant", Units: 1}, {Key: "global", Units: 1}},
 			"laa", true,
 			[]float64{2, 5, 9},
 		},
@@ -104,13 +104,13 @@ func TestCheckAllOnFirstContact(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	n := w.node(func(c *Config) { c.CustomKeys = Overrides{"none": 0} })
-	if got := verdicts(n.checkAll(Item{"a", 500}, Item{"none", 1}, Item{"b", 1})); got != "ala" {
+	if got := verdicts(n.checkAll(Item{Key: "a", Units: 500}, Item{Key: "none", Units: 1}, Item{Key: "b", Units: 1})); got != "ala" {
 		t.Errorf("verdicts %q, want ala", got)
 	}
 	if got := n.Stats(); got.Entities != 0 || got.Counted != 0 || got.Allowed != 2 || got.Limited != 1 {
 		t.Errorf("a refused group left %+v", got)
 	}
-	ds := n.checkAll(Item{"a", 500}, Item{"b", 0}, Item{"c", 1})
+	ds := n.checkAll(Item{Key: "a", Units: 500}, Item{Key: "b", Units: 0}, Item{Key: "c", Units: 1})
 	if got := verdicts(ds); got != "aaa" || ds[0].Basis() != BasisFirstContact || ds[0].Level() != 500 {
 		t.Errorf("verdicts %q, first on %v at level %v", got, ds[0].Basis(), ds[0].Level())
 	}
@@ -119,7 +119,7 @@ func TestCheckAllOnFirstContact(t *testing.T) {
 	}
 
 	strict := w.node(func(c *Config) { c.StrictFirstContact = true })
-	if got := verdicts(strict.checkAll(Item{"a", 99}, Item{"b", 100})); got != "al" {
+	if got := verdicts(strict.checkAll(Item{Key: "a", Units: 99}, Item{Key: "b", Units: 100})); got != "al" {
 		t.Errorf("strict: verdicts %q, want al", got)
 	}
 }
@@ -128,7 +128,7 @@ func TestCheckAllAnswersEqualKeysAlike(t *testing.T) {
 	t.Parallel()
 	n := newWorld(t).node(nil)
 	n.check("a", 10)
-	ds := n.checkAll(Item{"a", 3}, Item{"b", 1}, Item{"a", 0}, Item{"a", 4})
+	ds := n.checkAll(Item{Key: "a", Units: 3}, Item{Key: "b", Units: 1}, Item{Key: "a", Units: 0}, Item{Key: "a", Units: 4})
 	if ds[0] != ds[2] || ds[0] != ds[3] || ds[0] == ds[1] {
 		t.Errorf("decisions %+v", ds)
 	}
@@ -145,7 +145,7 @@ func TestCheckAllRetryAfter(t *testing.T) {
 	w := newWorld(t)
 	n := w.node(func(c *Config) { c.CustomKeys = Overrides{"user": 10} })
 	n.link.breaks(errUnreachable, nil) // the wait is by what this node knows
-	items := []Item{{"user", 5}, {"global", 50}}
+	items := []Item{{Key: "user", Units: 5}, {Key: "global", Units: 50}}
 	n.check("user", 9)
 	w.clock.Advance(17 * time.Second)
 	n.check("global", 99)
@@ -162,7 +162,7 @@ func TestCheckAllRetryAfter(t *testing.T) {
 	if d := n.CheckAll(items); !d.Allowed() {
 		t.Errorf("%v after the wait of %v: levels %v, %v", verdicts(d), wait, d[0].Level(), d[1].Level())
 	}
-	if d := n.CheckAll([]Item{{"user", 10}, {"global", 1}}); d.RetryAfter() != Never {
+	if d := n.CheckAll([]Item{{Key: "user", Units: 10}, {Key: "global", Units: 1}}); d.RetryAfter() != Never {
 		t.Errorf("units that reach a threshold by themselves: %v, want Never", d.RetryAfter())
 	}
 }
@@ -192,7 +192,7 @@ func TestCheckAllIsWhatSingleChecksSay(t *testing.T) {
 		for step := range 400 {
 			items := make([]Item, random.IntN(5))
 			for i := range items {
-				items[i] = Item{fmt.Sprintf("k%d", random.IntN(8)), uint64(random.IntN(20))}
+				items[i] = Item{Key: fmt.Sprintf("k%d", random.IntN(8)), Units: uint64(random.IntN(20))}
 			}
 			got, want := n.checkAll(items...), single.checkEach(items)
 			if !slices.Equal(got, want) {
@@ -281,7 +281,7 @@ func TestCheckAllAtOnce(t *testing.T) {
 		workers.Go(func() {
 			random := rand.New(rand.NewPCG(1, uint64(g)))
 			for i := range 1000 {
-				items := []Item{{"tenant", 1}, {fmt.Sprintf("u%d", i%7), 1}, {"global", 1}}
+				items := []Item{{Key: "tenant", Units: 1}, {Key: fmt.Sprintf("u%d", i%7), Units: 1}, {Key: "global", Units: 1}}
 				random.Shuffle(len(items), func(i, j int) { items[i], items[j] = items[j], items[i] })
 				if n.CheckAll(items).Allowed() {
 					passed.Add(1)
@@ -332,10 +332,10 @@ func TestCheckAllResolvesOutsideLocks(t *testing.T) {
 		}
 		return 3, key == "a"
 	}))
-	if got := verdicts(n.CheckAll([]Item{{"a", 2}, {"b", 2}, {"a", 0}})); got != "aaa" {
+	if got := verdicts(n.CheckAll([]Item{{Key: "a", Units: 2}, {Key: "b", Units: 2}, {Key: "a", Units: 0}})); got != "aaa" {
 		t.Errorf("verdicts %q", got)
 	}
-	ds := n.CheckAll([]Item{{"a", 1}, {"b", 1}})
+	ds := n.CheckAll([]Item{{Key: "a", Units: 1}, {Key: "b", Units: 1}})
 	if got := verdicts(ds); got != "la" || !ds[0].Custom() || ds[0].Threshold() != 3 || ds[1].Custom() {
 		t.Errorf("verdicts %q, decisions %+v", got, ds)
 	}
@@ -350,7 +350,7 @@ func TestCheckAllBeyondTheTable(t *testing.T) {
 	n := w.node(func(c *Config) { c.LocalCacheMaxEntries = 2 })
 	var items []Item
 	for i := range 12 {
-		items = append(items, Item{fmt.Sprintf("k%d", i), 1})
+		items = append(items, Item{Key: fmt.Sprintf("k%d", i), Units: 1})
 	}
 	for range 3 {
 		if ds := n.checkAll(items...); !ds.Allowed() || len(ds) != 12 {
@@ -374,7 +374,7 @@ func TestCheckAllSaturates(t *testing.T) {
 			n, single := newWorld(t).node(change), newWorld(t).node(change)
 			n.check("a", 1)
 			single.check("a", 1)
-			got := n.CheckAll([]Item{{"a", units}, {"b", units}})
+			got := n.CheckAll([]Item{{Key: "a", Units: units}, {Key: "b", Units: units}})
 			want := []Decision{single.Check("a", units), single.Check("b", units)}
 			refused := want[0].Verdict() == VerdictLimited || want[1].Verdict() == VerdictLimited
 			for i, d := range want {
@@ -389,7 +389,7 @@ func TestCheckAllSaturates(t *testing.T) {
 		}
 	}
 	all, sum := newWorld(t).node(nil), newWorld(t).node(nil)
-	all.CheckAll([]Item{{"a", 1 << 60}, {"a", 5}, {"b", math.MaxUint64}, {"b", 7}})
+	all.CheckAll([]Item{{Key: "a", Units: 1 << 60}, {Key: "a", Units: 5}, {Key: "b", Units: math.MaxUint64}, {Key: "b", Units: 7}})
 	sum.Check("a", 1<<60+5)
 	sum.Check("b", math.MaxUint64)
 	if a, b := all.Stats(), sum.Stats(); a.Counted != b.Counted || a.Dropped != b.Dropped || a.Undelivered != 2*store.MaxUnits {
@@ -404,7 +404,7 @@ func TestCheckAllAfterClose(t *testing.T) {
 	if err := n.Close(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	if got := verdicts(n.CheckAll([]Item{{"a", 9}, {"b", 1}})) + verdicts(n.CheckAll([]Item{{"a", 9}, {"b", 1}})); got != "aala" {
+	if got := verdicts(n.CheckAll([]Item{{Key: "a", Units: 9}, {Key: "b", Units: 1}})) + verdicts(n.CheckAll([]Item{{Key: "a", Units: 9}, {Key: "b", Units: 1}})); got != "aala" {
 		t.Errorf("verdicts %q, want aala", got)
 	}
 	if s := n.Stats(); s.Counted != 90 || s.Undelivered != 0 {
@@ -419,7 +419,7 @@ func TestCheckAllAcrossClose(t *testing.T) {
 	n := w.node(nil)
 	var items []Item
 	for i := range 20 {
-		items = append(items, Item{fmt.Sprintf("k%d", i), 1})
+		items = append(items, Item{Key: fmt.Sprintf("k%d", i), Units: 1})
 	}
 	closed := n.table.shardOf(n.table.hash("k7"))
 	closed.close()
@@ -441,7 +441,7 @@ func TestCheckAllAcrossClose(t *testing.T) {
 
 func TestCheckAllAllocatesItsAnswer(t *testing.T) {
 	n := newWorld(t).node(func(c *Config) { c.GlobalThreshold = store.MaxUnits })
-	items := []Item{{"user", 1}, {"tenant", 1}, {"global", 1}, {"user", 1}}
+	items := []Item{{Key: "user", Units: 1}, {Key: "tenant", Units: 1}, {Key: "global", Units: 1}, {Key: "user", Units: 1}}
 	n.CheckAll(items)
 	if got := testing.AllocsPerRun(100, func() { n.CheckAll(items) }); got > 1 {
 		t.Errorf("%v allocations, want 1", got)

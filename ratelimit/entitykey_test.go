@@ -121,7 +121,7 @@ func TestAnEntityKeepsACopyOfItsKey(t *testing.T) {
 	n := newWorld(t).node(nil)
 	text := []byte(strings.Repeat("x", 1<<16))
 	n.Check(unsafe.String(&text[0], 8), 5)
-	n.CheckAll([]Item{{unsafe.String(&text[100], 9), 6}})
+	n.CheckAll([]Item{{Key: unsafe.String(&text[100], 9), Units: 6}})
 	clear(text)
 	if a, b := n.Peek("xxxxxxxx").Level(), n.Peek("xxxxxxxxx").Level(); a != 5 || b != 6 {
 		t.Errorf("levels %v and %v, want 5 and 6", a, b)

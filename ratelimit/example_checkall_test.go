@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"time"
 
 	"github.com/hanzoai/limiters/ratelimit"
 	"github.com/hanzoai/limiters/testing/ratelimittest"
@@ -34,6 +35,41 @@ func ExampleLimiter_CheckAll() {
 	// refused: limited allowed allowed
 	// retry after 1m0s
 	// the tenant's level: 4
+}
+
+// Two windows of one user: five requests a second, and eight an hour.
+func ExampleLimiter_CheckAll_windows() {
+	clock := ratelimittest.NewClock()
+	limiter := func(threshold uint64, window time.Duration) *ratelimit.Limiter {
+		cfg := ratelimit.DefaultConfig()
+		cfg.Window, cfg.WindowInterval = ratelimit.WindowSliding, window
+		cfg.GlobalThreshold, cfg.Inclusive = threshold, true
+		cfg.RedisKeyPrefix = "example:" + window.String() // limiters of different windows need prefixes of their own
+		cfg.RedisURLs = []string{"memory://"}
+		lim, err := ratelimit.New(cfg, ratelimit.WithClock(clock))
+		if err != nil {
+			log.Fatal(err)
+		}
+		return lim
+	}
+	second, hour := limiter(5, time.Second), limiter(8, time.Hour)
+	defer second.Close(context.Background())
+	defer hour.Close(context.Background())
+
+	for range 3 {
+		passed := 0
+		for range 10 {
+			if second.CheckAll([]ratelimit.Item{{Key: "ann", Units: 1}, {Key: "ann", Units: 1, Limiter: hour}}).Allowed() {
+				passed++
+			}
+		}
+		fmt.Println(passed, "pass")
+		clock.Advance(2 * time.Second)
+	}
+	// Output:
+	// 5 pass
+	// 3 pass
+	// 0 pass
 }
 
 // The entities closest to their thresholds, for people who look after a service.

@@ -20,6 +20,7 @@ import (
 type Limiter struct {
 	constants           // immutable
 	calendar  *calendar // immutable; nil if windows are all as long
+	order     uint64    // immutable; in which CheckAll takes locks
 
 	cfg          Config        // immutable; resolved
 	clock        Clock         // immutable
@@ -101,7 +102,7 @@ func assemble(cfg Config, o *options, parts []Partition) (*Limiter, error) {
 		metrics:    metrics, unregister: unregister,
 		closing: closing{done: make(chan struct{})},
 	}
-	l.calendar = newCalendar(cfg)
+	l.calendar, l.order = newCalendar(cfg), lockOrders.Add(1)
 	l.life, l.end = context.WithCancel(context.Background())
 	for i, p := range parts {
 		l.partitions = append(l.partitions, newPartition(l, i, p))
