@@ -100,7 +100,7 @@ func (f *fleet) finish(s *scenario) tally {
 			least, back = since[counter], takenSince[counter]
 		}
 		least -= min(least, back+takenPerhaps[counter])
-		most -= min(most, taken[counter])
+		most -= min(most, back) // a store that was put back to an earlier state holds again what had been taken
 		got := held[counter]
 		sum.stayed += got
 		if got < least {
