@@ -172,7 +172,6 @@ func (p *partition) encode() bool {
 		e.mu.Lock()
 		if read, speaks := p.speaksLocked(e, !s.closed.Load(), r); speaks {
 			p.l.sliceLocked(e, &r)
-			e.netLocked(&r, p.l.window)
 			b.addLocked(e, read, p.prefix, 0)
 		}
 		e.mu.Unlock()
@@ -233,6 +232,7 @@ func (p *partition) speaksLocked(e *entry, open bool, r reading) (read, speaks b
 	if e.synced {
 		p.l.metrics.syncStalenessMS.Update(float64(level.Elapsed(e.usedAt, e.syncedAt)) / 1e6)
 	}
+	e.netLocked(&r, p.l.window)
 	unsent := e.unsentLocked()
 	read = open && (e.wantRead || unsent && !e.prevFinal)
 	return read, read || unsent
