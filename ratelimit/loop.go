@@ -182,7 +182,7 @@ func (p *partition) endTurn() {
 	if p.fleet.len() > 0 {
 		p.wakeFleet()
 	}
-	if more {
+	if p.units.kept.Swap(false) || more {
 		p.wakeUp()
 	}
 }

@@ -28,6 +28,7 @@ type unitSync struct {
 	armed atomic.Bool   // the loop was woken, or the clock was told when to call
 	busy  atomic.Bool   // a sync by units holds the turn
 	owed  atomic.Bool   // a whole tick was due meanwhile
+	kept  atomic.Bool   // a wake-up came during a tick
 	due   atomic.Int64  // mono; no script by units before
 
 	// Of the holder of turn.
@@ -88,10 +89,12 @@ func (l *Limiter) precise() (wall, mono int64) {
 // waits to connect again: then the next tick does.
 func (p *partition) tickByUnits() {
 	p.units.armed.Store(false)
-	select {
-	case <-p.turn:
-	default:
-		return // the tick under way wakes the partition at its end
+	if !p.takeTurn() {
+		p.units.kept.Store(true) // until the end of the tick under way
+		if !p.takeTurn() {
+			return
+		}
+		p.units.kept.Store(false) // it ended just now
 	}
 	p.units.busy.Store(true)
 	defer p.endUnits()
@@ -116,6 +119,16 @@ func (p *partition) tickByUnits() {
 	clear(p.taken)
 	if encoded {
 		p.deliver(p.l.life) // the error is in the metrics and the log
+	}
+}
+
+// takeTurn takes the turn if it is free.
+func (p *partition) takeTurn() bool {
+	select {
+	case <-p.turn:
+		return true
+	default:
+		return false
 	}
 }
 
