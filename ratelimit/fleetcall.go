@@ -262,6 +262,7 @@ func (p *partition) syncFleet(ctx context.Context) {
 		p.fleet.shut(errGivenUp) // it failed: see conclude
 		return
 	}
+	p.taken = p.taken[:0]
 	if p.encode() {
 		p.deliver(ctx) // the error is in the metrics and the log
 	}
