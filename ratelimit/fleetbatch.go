@@ -158,7 +158,7 @@ func (b *batch) finishAsks(keys string) {
 	for i := range b.items {
 		it := &b.items[i]
 		if it.ask == 0 {
-			return // those with one come first
+			break // those with one come first
 		}
 		a := &b.asks[it.ask-1]
 		if len(a.amounts) == 0 {
