@@ -48,7 +48,7 @@ var (
 // safe for concurrent use. On a clock that drives the limiter it asks at once, and no time
 // passes. (docs/fleet.md)
 func (l *Limiter) CheckFleet(ctx context.Context, key string, n uint64) (Decision, error) {
-	d, _, err := l.askFleet(ctx, key, n)
+	d, _, err := l.askFleet(ctx, key, n, told{})
 	return d, err
 }
 
@@ -59,9 +59,9 @@ func (l *Limiter) PeekFleet(ctx context.Context, key string) (Decision, error) {
 }
 
 // askFleet is CheckFleet. It also returns where the units were counted, if they were.
-func (l *Limiter) askFleet(ctx context.Context, key string, n uint64) (Decision, holding, error) {
+func (l *Limiter) askFleet(ctx context.Context, key string, n uint64, by told) (Decision, holding, error) {
 	_, began := l.precise()
-	c := newFleetCall(l, key, n)
+	c := newFleetCall(l, key, n, by)
 	err := ctx.Err()
 	if err != nil {
 		c.fate.Store(fateGone)
@@ -79,7 +79,7 @@ func (l *Limiter) askFleet(ctx context.Context, key string, n uint64) (Decision,
 		d, h = c.refusal(), holding{}
 	default:
 		result = &l.fleetCounts[fleetLocal]
-		d, h = l.decideHolding(key, n)
+		d, h = l.decideHolding(key, n, by)
 	}
 	result.Add(1)
 	_, ended := l.precise()
@@ -91,9 +91,10 @@ func (l *Limiter) askFleet(ctx context.Context, key string, n uint64) (Decision,
 }
 
 // decideHolding decides on this node, as Check does, and returns where it counted.
-func (l *Limiter) decideHolding(key string, n uint64) (d Decision, h holding) {
+func (l *Limiter) decideHolding(key string, n uint64, by told) (d Decision, h holding) {
 	r := l.read()
 	c := l.checkOf(key, n, &r)
+	by.tell(&c)
 	e, open := l.decideAnew(&d, &c)
 	if c.units > 0 && e != nil && (d.verdict != VerdictLimited || l.countLimited) {
 		h = holding{entry: e, epoch: r.epoch, mono: r.mono, units: c.units, fleet: open}

@@ -39,9 +39,10 @@ type fleetCall struct {
 	err      error // why the fleet did not decide
 }
 
-func newFleetCall(l *Limiter, key string, n uint64) *fleetCall {
+func newFleetCall(l *Limiter, key string, n uint64, by told) *fleetCall {
 	r := l.read()
 	c := &fleetCall{check: l.checkOf(key, n, &r), done: make(chan struct{}, 1)}
+	by.tell(&c.check)
 	c.partition = l.table.owner(c.name)
 	return c
 }

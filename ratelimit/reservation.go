@@ -39,7 +39,7 @@ type Reservation struct {
 // returns nil. (docs/design.md, conservation)
 func (l *Limiter) Reserve(key string, n uint64) *Reservation {
 	res := &Reservation{limiter: l, key: key}
-	res.decision, res.held = l.decideHolding(key, n)
+	res.decision, res.held = l.decideHolding(key, n, told{})
 	return res
 }
 
@@ -53,7 +53,7 @@ func (l *Limiter) Reserve(key string, n uint64) *Reservation {
 func (l *Limiter) ReserveFleet(ctx context.Context, key string, n uint64) (*Reservation, error) {
 	res := &Reservation{limiter: l, key: key}
 	var err error
-	res.decision, res.held, err = l.askFleet(ctx, key, n)
+	res.decision, res.held, err = l.askFleet(ctx, key, n, told{})
 	return res, err
 }
 
