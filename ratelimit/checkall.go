@@ -71,6 +71,12 @@ func (l *Limiter) CheckAll(items []Item) Decisions {
 	if len(items) == 0 {
 		return nil
 	}
+	return l.checkAll(items, nil)
+}
+
+// checkAll is CheckAll. It has reservations hold what is counted, if there are as many of them as
+// items: of each key that of its first item, which becomes that of the others.
+func (l *Limiter) checkAll(items []Item, reservations Reservations) Decisions {
 	var few [8]demand
 	var again [8]repeat
 	decisions := make(Decisions, len(items))
@@ -91,9 +97,15 @@ func (l *Limiter) CheckAll(items []Item) Decisions {
 		if dm.roundEnds {
 			dm.l.renewClock()
 		}
+		if reservations != nil {
+			reservations[dm.item].hold(dm, &decisions[dm.item])
+		}
 	}
 	for _, rep := range repeats {
 		decisions[rep.item] = decisions[rep.first]
+		if reservations != nil {
+			reservations[rep.item] = reservations[rep.first]
+		}
 	}
 	return decisions
 }
@@ -117,6 +129,8 @@ type demand struct {
 	entry     *entry // locked; nil if the table holds none
 	limited   bool
 	created   bool // entry is new: the table may be beyond its bound
+	counted   bool // the units, in entry
+	open      bool // they were counted for the fleet
 	wake      bool // the entry's partition
 	roundEnds bool // the system's clock is due to be read again
 }
@@ -239,11 +253,13 @@ func (dm *demand) decideLocked(d *Decision, inVain, open bool) {
 	q.look = inVain && !dm.limited && !l.countLimited
 	if dm.entry != nil {
 		dm.wake = l.decideLocked(d, dm.shard, dm.entry, &q, &dm.at, open)
-		return
+	} else {
+		c := check{request: q, at: dm.at, key: dm.key, name: dm.name, hash: dm.hash, shard: dm.shard}
+		dm.entry = l.firstContactLocked(d, &c, open)
+		dm.created = dm.entry != nil
 	}
-	c := check{request: q, at: dm.at, key: dm.key, name: dm.name, hash: dm.hash, shard: dm.shard}
-	dm.entry = l.firstContactLocked(d, &c, open)
-	dm.created = dm.entry != nil
+	dm.open = open
+	dm.counted = dm.entry != nil && q.units > 0 && !q.look && (d.verdict != VerdictLimited || l.countLimited)
 }
 
 // examineLocked finds the demand's entry and whether a check of its own would be

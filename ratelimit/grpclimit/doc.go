@@ -21,7 +21,11 @@
 //
 // A limited call ends with ResourceExhausted and never reaches the handler. The
 // status has a RetryInfo detail (google.rpc.RetryInfo) with the wait, which is
-// missing if no wait helps, because the call's cost alone reaches the threshold.
+// missing if no wait helps, because the call's cost alone reaches the threshold. Trailers say
+// where the client stands, after a call that passed too: ratelimit-policy and ratelimit, in the
+// words of [httplimit.RateLimit], and, if it was limited, grpc-retry-pushback-ms, the wait in
+// milliseconds after which a client with a retry policy tries again, -1 for never.
+// [NewAll] takes several limits.
 //
 // A stream counts once, when it is opened, or with [WithMessages] each time the
 // handler receives a message instead.

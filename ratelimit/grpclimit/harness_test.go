@@ -105,11 +105,11 @@ func newInterceptor(t *testing.T, lim *ratelimit.Limiter, opts ...Option) *Inter
 }
 
 // serve serves s behind the interceptor over memory and returns a client.
-func serve(t *testing.T, i *Interceptor, s *service) echo.TestServiceClient {
+func serve(t *testing.T, i *Interceptor, s *service, opts ...grpc.DialOption) echo.TestServiceClient {
 	t.Helper()
 	listener := bufconn.Listen(1 << 16)
 	return serveOn(t, i, s, listener, "passthrough:///memory",
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
+		append(opts, grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))...)
 }
 
 func serveOn(t *testing.T, i *Interceptor, s *service, l net.Listener, target string, opts ...grpc.DialOption) echo.TestServiceClient {

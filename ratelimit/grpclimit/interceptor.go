@@ -5,14 +5,13 @@ package grpclimit
 import (
 	"context"
 	"errors"
-	"fmt"
 
-	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/hanzoai/limiters/internal/group"
+	"github.com/hanzoai/limiters/internal/quota"
 	"github.com/hanzoai/limiters/ratelimit"
 )
 
@@ -29,11 +28,11 @@ type KeyFunc func(ctx context.Context, call Call) (key string, err error)
 // ErrEmptyKey is what a call with an empty key is refused with.
 var ErrEmptyKey = status.Error(codes.InvalidArgument, "the call has no key to be counted under")
 
-// An Interceptor asks a limiter about calls. It is immutable.
+// An Interceptor asks limiters about calls. It is immutable.
 type Interceptor struct {
 	*options
-	lim *ratelimit.Limiter
-	key KeyFunc
+	limits   []Limit
+	policies []quota.Policy // of the limits
 }
 
 // New returns an Interceptor that asks lim about every call, under the key that key
@@ -42,16 +41,7 @@ func New(lim *ratelimit.Limiter, key KeyFunc, opts ...Option) (*Interceptor, err
 	if lim == nil || key == nil {
 		return nil, errors.New("grpclimit: New needs a limiter and a key function")
 	}
-	o := &options{limited: limited}
-	for _, opt := range opts {
-		opt(o)
-	}
-	for _, a := range []Action{o.keyErrors, o.emptyKeys} {
-		if a != Pass && a != Refuse {
-			return nil, fmt.Errorf("grpclimit: action %d is neither Pass nor Refuse", a)
-		}
-	}
-	return &Interceptor{options: o, lim: lim, key: key}, nil
+	return interceptorOf([]Limit{{Limiter: lim, Key: key, Policy: "default"}}, opts)
 }
 
 // Unary limits unary calls. It is a [grpc.UnaryServerInterceptor].
@@ -81,24 +71,40 @@ func (i *Interceptor) ask(ctx context.Context, call Call) (context.Context, erro
 	if i.skip != nil && i.skip(ctx, call) {
 		return ctx, nil
 	}
-	key, err := i.key(ctx, call)
-	switch {
-	case err != nil && i.keyErrors == Pass, err == nil && key == "" && i.emptyKeys == Pass:
-		return ctx, nil
-	case err != nil:
-		return nil, refused(err)
-	case key == "":
-		return nil, ErrEmptyKey
+	items := make([]group.Item, 0, 8)
+	for at := range i.limits {
+		l := &i.limits[at]
+		key, err := l.Key(ctx, call)
+		switch {
+		case err != nil && i.keyErrors == Pass, err == nil && key == "" && i.emptyKeys == Pass:
+			return ctx, nil
+		case err != nil:
+			return nil, refused(err)
+		case key == "":
+			return nil, ErrEmptyKey
+		}
+		units := uint64(1)
+		if l.Cost != nil {
+			units = l.Cost(ctx, call)
+		}
+		items = append(items, group.Item{Item: ratelimit.Item{Key: key, Units: units, Limiter: l.Limiter}, Fleet: l.Fleet})
 	}
-	units := uint64(1)
-	if i.cost != nil {
-		units = i.cost(ctx, call)
+	ds := i.decide(ctx, items)
+	if !i.dryRun {
+		i.announce(ctx, items, ds)
+		if !ds.Allowed() {
+			return nil, i.refuse(ds)
+		}
 	}
-	d := i.lim.Check(key, units)
-	if !d.Allowed() {
-		return nil, i.limited(d)
+	return context.WithValue(ctx, decisionKey{}, ds), nil
+}
+
+// decide answers the items. One that this node decides alone is spared what a group costs.
+func (i *Interceptor) decide(ctx context.Context, items []group.Item) ratelimit.Decisions {
+	if len(items) == 1 && !items[0].Fleet {
+		return ratelimit.Decisions{items[0].Limiter.Check(items[0].Key, items[0].Units)}
 	}
-	return context.WithValue(ctx, decisionKey{}, d), nil
+	return group.Decide(ctx, items)
 }
 
 // refused returns the status for a key function's failure: the failure's own, or one
@@ -113,28 +119,28 @@ func refused(err error) error {
 	return status.Error(codes.InvalidArgument, "whose call this is cannot be told")
 }
 
-// limited returns the status for a limited call.
-func limited(d ratelimit.Decision) error {
-	s := status.New(codes.ResourceExhausted, "the rate limit is exceeded")
-	if wait := d.RetryAfter(); wait != ratelimit.Never {
-		detailed, err := s.WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(wait)})
-		if err != nil {
-			panic(err) // the code is not OK, and the detail is valid
-		}
-		s = detailed
-	}
-	return s.Err()
-}
-
-// decisionKey is the key of a call's decision in its context.
+// decisionKey is the key of a call's decisions in its context.
 type decisionKey struct{}
 
 // Decision returns the decision by which a call reached its handler: of several
-// interceptors that of the innermost. ok is false if none asked a limiter: the call
-// was skipped, passed without a key, or is a stream whose messages are counted.
+// interceptors that of the innermost, of several limits that of which least is available. ok
+// is false if none asked a limiter: the call was skipped, passed without a key, or is a stream
+// whose messages are counted.
 func Decision(ctx context.Context) (d ratelimit.Decision, ok bool) {
-	d, ok = ctx.Value(decisionKey{}).(ratelimit.Decision)
+	for _, other := range AllDecisions(ctx) {
+		if !ok || other.Remaining() < d.Remaining() {
+			d, ok = other, true
+		}
+	}
 	return d, ok
+}
+
+// AllDecisions returns the decisions by which a call reached its handler: of several
+// interceptors those of the innermost, one for each of its limits, in their order. They are the
+// caller's to read, not to change; none if no limiter was asked.
+func AllDecisions(ctx context.Context) ratelimit.Decisions {
+	ds, _ := ctx.Value(decisionKey{}).(ratelimit.Decisions)
+	return ds
 }
 
 // A decidedStream is a stream whose opening was decided.

@@ -18,6 +18,7 @@ type options struct {
 	keyErrors Action
 	emptyKeys Action
 	messages  bool
+	dryRun    bool
 	limited   func(ratelimit.Decision) error
 }
 
@@ -66,9 +67,13 @@ func WithMessages() Option {
 // WithLimited has f make the error with which a limited call ends. nil is the
 // default: ResourceExhausted, with RetryInfo.
 func WithLimited(f func(d ratelimit.Decision) error) Option {
-	return func(o *options) {
-		if o.limited = f; f == nil {
-			o.limited = limited
-		}
-	}
+	return func(o *options) { o.limited = f }
+}
+
+// WithDryRun has every call pass and the client learn nothing, whatever the limiters say:
+// Config.DryRun for one service of a limiter that enforces elsewhere. Calls are decided and counted
+// as ever, those that would have been refused not at all; the handler finds the decisions by
+// [AllDecisions].
+func WithDryRun() Option {
+	return func(o *options) { o.dryRun = true }
 }

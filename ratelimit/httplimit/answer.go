@@ -5,8 +5,6 @@ package httplimit
 import (
 	"encoding/json"
 	"net/http"
-
-	"github.com/hanzoai/limiters/ratelimit"
 )
 
 // A problem is a problem document (RFC 9457). Type and Violated are those of
@@ -18,17 +16,14 @@ type problem struct {
 	Violated []string `json:"violated-policies,omitempty"`
 }
 
-// limited returns what answers limited requests.
-func limited(policy string) func(http.ResponseWriter, *http.Request, ratelimit.Decision) {
-	body := encode(problem{
+// limitedBody answers requests that these policies refuse.
+func limitedBody(policies ...string) []byte {
+	return encode(problem{
 		Type:     "https://iana.org/assignments/http-problem-types#quota-exceeded",
 		Title:    "The quota is exceeded",
 		Status:   http.StatusTooManyRequests,
-		Violated: []string{policy},
+		Violated: policies,
 	})
-	return func(w http.ResponseWriter, _ *http.Request, _ ratelimit.Decision) {
-		answer(w, http.StatusTooManyRequests, body)
-	}
 }
 
 var nameless = encode(problem{Title: http.StatusText(http.StatusBadRequest), Status: http.StatusBadRequest})

@@ -12,6 +12,11 @@
 // it fails or answers the empty key, the request is refused with status 400, unless
 // [WithKeyErrors] or [WithEmptyKeys] lets it pass uncounted.
 //
+// # Several limits
+//
+// [NewAll] has a request pass several limits: all are counted, or none, each is a policy of its
+// own, and the one that refuses speaks.
+//
 // # Answers
 //
 // A limited request is answered with status 429 and never reaches the handler.

@@ -5,12 +5,11 @@ package httplimit
 // Retry-After.
 
 import (
-	"math/bits"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
+	"github.com/hanzoai/limiters/internal/quota"
 	"github.com/hanzoai/limiters/ratelimit"
 )
 
@@ -49,59 +48,52 @@ const (
 	fieldXReset     = "X-Ratelimit-Reset"
 )
 
-// maxInteger is the greatest integer that a structured field can hold (RFC 9651).
-const maxInteger = 999_999_999_999_999
-
 // A fieldWriter is immutable.
 type fieldWriter struct {
+	quota.Policy
 	fields Fields
-	name   string // the policy's, as a structured field's string
-	suffix string // of RateLimit-Policy, after the quota
-	window time.Duration
-	policy int64  // the window that is announced, in seconds
-	spare  uint64 // how many units of a threshold never pass: 1, or 0 if it is inclusive
 }
 
 func newFieldWriter(f Fields, policy, unit string, cfg ratelimit.Config) fieldWriter {
-	w := fieldWriter{fields: f, name: quoted(policy), window: cfg.WindowInterval, policy: seconds(cfg.WindowInterval)}
-	if !cfg.Inclusive {
-		w.spare = 1
-	}
-	if unit != "" {
-		w.suffix = ";qu=" + quoted(unit)
-	}
-	w.suffix += ";w=" + strconv.FormatInt(w.policy, 10)
-	return w
+	return fieldWriter{fields: f, Policy: quota.New(policy, unit, cfg)}
 }
 
-// write sets the fields for a decision; waitFor says when other requests of the same key
-// would pass. RateLimit fields are lists: what outer middleware wrote stays, unless this
-// decision is the one that refuses; it then speaks alone, for its Retry-After must not
-// fall short of another's t.
+// silence takes back what outer middleware wrote: a limit that refuses speaks alone, for
+// its Retry-After must not fall short of another's t.
+func (m *middleware) silence(h http.Header) {
+	if m.fields&RateLimit != 0 {
+		delete(h, fieldPolicy)
+		delete(h, fieldRateLimit)
+	}
+	if m.fields&XRateLimit != 0 {
+		delete(h, fieldXLimit)
+		delete(h, fieldXRemaining)
+		delete(h, fieldXReset)
+	}
+}
+
+// write adds the fields for a decision; waitFor says when other requests of the same key
+// would pass. RateLimit fields are lists, to which it appends; of what has room for one limit
+// the tightest stays, of Retry-After the longest.
 func (f *fieldWriter) write(h http.Header, d ratelimit.Decision, waitFor func(n uint64) time.Duration) {
-	limited := d.Verdict() == ratelimit.VerdictLimited
-	SetRetryAfter(h, d)
+	if d.Verdict() == ratelimit.VerdictLimited {
+		shown, err := strconv.ParseInt(h.Get(fieldRetryAfter), 10, 64)
+		if err != nil || shown < max(1, quota.Seconds(d.RetryAfter())) {
+			SetRetryAfter(h, d)
+		}
+	}
 	if f.fields == 0 {
 		return
 	}
-	quota := f.passes(d.Threshold())
-	available, more := f.standing(d, waitFor)
+	available, more := f.Available(d, waitFor)
 	if f.fields&RateLimit != 0 {
-		if limited {
-			delete(h, fieldPolicy)
-			delete(h, fieldRateLimit)
-		}
-		limit := f.name + ";r=" + integer(available)
-		if more != ratelimit.Never {
-			limit += ";t=" + strconv.FormatInt(seconds(more), 10)
-		}
-		h[fieldPolicy] = append(h[fieldPolicy], f.name+";q="+integer(f.perPolicy(quota))+f.suffix)
-		h[fieldRateLimit] = append(h[fieldRateLimit], limit)
+		h[fieldPolicy] = append(h[fieldPolicy], f.Item(d.Threshold()))
+		h[fieldRateLimit] = append(h[fieldRateLimit], f.Standing(available, more))
 	}
 	if f.fields&XRateLimit != 0 {
-		if reset := seconds(d.Reset()); limited || tighter(h, available, reset) {
-			h[fieldXLimit] = []string{integer(quota)}
-			h[fieldXRemaining] = []string{integer(available)}
+		if reset := quota.Seconds(d.Reset()); tighter(h, available, reset) {
+			h[fieldXLimit] = []string{quota.Integer(f.Passes(d.Threshold()))}
+			h[fieldXRemaining] = []string{quota.Integer(available)}
 			h[fieldXReset] = []string{strconv.FormatInt(reset, 10)}
 		}
 	}
@@ -115,38 +107,8 @@ func SetRetryAfter(h http.Header, d ratelimit.Decision) {
 		return
 	}
 	if wait := d.RetryAfter(); wait != ratelimit.Never {
-		h[fieldRetryAfter] = []string{strconv.FormatInt(max(1, seconds(wait)), 10)}
+		h[fieldRetryAfter] = []string{strconv.FormatInt(max(1, quota.Seconds(wait)), 10)}
 	}
-}
-
-// passes is how many of n units below a threshold can pass.
-func (f *fieldWriter) passes(n uint64) uint64 { return n - min(n, f.spare) }
-
-// standing is how many units would pass now in one request, and the wait after which
-// more would: not after a limited request itself would. Where bursts are bounded it is
-// what fits into one, though an empty bucket lets a greater request pass.
-func (f *fieldWriter) standing(d ratelimit.Decision, waitFor func(n uint64) time.Duration) (available uint64, more time.Duration) {
-	available = f.passes(d.Remaining())
-	more = waitFor(available + 1)
-	if more == 0 && f.spare > 0 { // one unit too many was taken off: the level is not whole
-		available++
-		more = waitFor(available + 1)
-	}
-	if more == 0 {
-		return available, ratelimit.Never
-	}
-	if d.Verdict() == ratelimit.VerdictLimited {
-		more = min(more, d.RetryAfter())
-	}
-	return available, more
-}
-
-// perPolicy is a quota per window, as one per announced window, rounded down.
-func (f *fieldWriter) perPolicy(quota uint64) uint64 {
-	announced := time.Duration(f.policy) * time.Second // at most a second longer than the window
-	high, low := bits.Mul64(min(quota, maxInteger), uint64(announced))
-	per, _ := bits.Div64(high, low, uint64(f.window))
-	return per
 }
 
 // tighter reports whether a limit is tighter than the one that outer middleware wrote
@@ -158,28 +120,4 @@ func tighter(h http.Header, available uint64, reset int64) bool {
 	}
 	shownReset, err := strconv.ParseInt(h.Get(fieldXReset), 10, 64)
 	return err != nil || reset > shownReset
-}
-
-// integer returns n as a structured field's integer, the greatest there is if n is
-// greater still.
-func integer(n uint64) string { return strconv.FormatUint(min(n, maxInteger), 10) }
-
-// seconds returns d in seconds, rounded up: a client that comes back a fraction of a
-// second early is limited again.
-func seconds(d time.Duration) int64 {
-	s := int64(d / time.Second)
-	if d%time.Second > 0 {
-		s++
-	}
-	return s
-}
-
-// printable reports whether a structured field's string can hold s.
-func printable(s string) bool {
-	return strings.IndexFunc(s, func(c rune) bool { return c < ' ' || c > '~' }) < 0
-}
-
-// quoted returns s as a structured field's string. It requires printable(s).
-func quoted(s string) string {
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }

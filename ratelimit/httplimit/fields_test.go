@@ -1,9 +1,8 @@
 package httplimit
 
 import (
-	"math"
+	"strconv"
 	"testing"
-	"time"
 
 	"github.com/hanzoai/limiters/ratelimit"
 )
@@ -50,46 +49,8 @@ func TestAvailableIsWhatPasses(t *testing.T) {
 		for left := int64(threshold) - 2; left >= 0; left-- {
 			r := ask(h, "ann")
 			equal(t, "status", r.StatusCode, 200)
-			equal(t, "remaining", r.Header.Get("X-RateLimit-Remaining"), integer(uint64(left)))
+			equal(t, "remaining", r.Header.Get("X-RateLimit-Remaining"), strconv.FormatInt(left, 10))
 		}
 		equal(t, "status of one more", ask(h, "ann").StatusCode, 429)
-	}
-}
-
-func TestNumbersOfFields(t *testing.T) {
-	t.Parallel()
-	for _, row := range []struct {
-		d    time.Duration
-		want int64
-	}{
-		{0, 0}, {1, 1}, {time.Second - 1, 1}, {time.Second, 1}, {time.Second + 1, 2}, {time.Hour, 3600}, {math.MaxInt64, 9223372037},
-	} {
-		equal(t, row.d.String(), seconds(row.d), row.want)
-	}
-	for _, row := range []struct {
-		n    uint64
-		want string
-	}{
-		{0, "0"}, {1, "1"}, {maxInteger, "999999999999999"}, {maxInteger + 1, "999999999999999"}, {math.MaxUint64, "999999999999999"},
-	} {
-		equal(t, row.want, integer(row.n), row.want)
-	}
-	for _, inclusive := range []bool{false, true} {
-		cfg := ratelimit.DefaultConfig()
-		cfg.Inclusive = inclusive
-		w := newFieldWriter(RateLimit, "default", "", cfg)
-		want := []uint64{0, 0, math.MaxUint64 - 1}
-		if inclusive {
-			want = []uint64{0, 1, math.MaxUint64}
-		}
-		equal(t, "passes", []uint64{w.passes(0), w.passes(1), w.passes(math.MaxUint64)}, want)
-	}
-	for _, text := range []string{"\x1f", "\x7f", "é", "\n"} {
-		if printable(text) {
-			t.Errorf("printable(%q)", text)
-		}
-	}
-	if !printable(" ~") {
-		t.Error("the ends of printable ASCII are not printable")
 	}
 }

@@ -6,7 +6,6 @@ package httplimit
 import (
 	"context"
 	"fmt"
-	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -112,45 +111,6 @@ func TestTIsTheSameOnSuccessAndOnRefusal(t *testing.T) {
 		equal(t, "RateLimit", refused.Header.Get("RateLimit"), last.Header.Get("RateLimit"))
 		equal(t, "t", fmt.Sprint(said(last.Header.Get("RateLimit"), "t")), refused.Header.Get("Retry-After"))
 	}
-}
-
-// A window that is not of whole seconds is announced as a longer one, at the same rate.
-func TestWindowsThatAreNotOfWholeSeconds(t *testing.T) {
-	t.Parallel()
-	for _, row := range []struct {
-		window    time.Duration
-		threshold uint64
-		want      string
-	}{
-		{100 * time.Millisecond, 4, `q=30;w=1`},
-		{250 * time.Millisecond, 11, `q=40;w=1`},
-		{999 * time.Millisecond, 1001, `q=1001;w=1`},
-		{time.Second, 1001, `q=1000;w=1`},
-		{1500 * time.Millisecond, 7, `q=8;w=2`},
-		{1500 * time.Millisecond, 1, `q=0;w=2`},
-		{time.Minute + 1, 1001, `q=1016;w=61`},
-		{100 * time.Millisecond, math.MaxUint64, `q=999999999999999;w=1`},
-	} {
-		cfg := ratelimit.DefaultConfig()
-		cfg.WindowInterval = row.window
-		w := newFieldWriter(RateLimit, "default", "", cfg)
-		got := "q=" + integer(w.perPolicy(w.passes(row.threshold))) + w.suffix
-		equal(t, fmt.Sprint(row.window, " of ", row.threshold), got, row.want)
-	}
-	rapid.Check(t, func(t *rapid.T) {
-		window := time.Duration(rapid.Int64Range(int64(100*time.Millisecond), int64(20*24*time.Hour)).Draw(t, "window"))
-		quota := rapid.Uint64Range(0, maxInteger).Draw(t, "quota")
-		cfg := ratelimit.DefaultConfig()
-		cfg.WindowInterval = window
-		w := newFieldWriter(RateLimit, "default", "", cfg)
-		exact := float64(quota) * float64(w.policy) * 1e9 / float64(window)
-		if got := float64(w.perPolicy(quota)); got > exact*(1+1e-12) || got < exact*(1-1e-12)-1 {
-			t.Errorf("%d per %v announced as %v per %d s", quota, window, got, w.policy)
-		}
-		if off := time.Duration(w.policy)*time.Second - window; off < 0 || off >= time.Second {
-			t.Errorf("%v announced as %d s", window, w.policy)
-		}
-	})
 }
 
 func TestAShortWindowOverTheFields(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hanzoai/limiters/internal/clock"
+	"github.com/hanzoai/limiters/internal/quota"
 	"github.com/hanzoai/limiters/ratelimit"
 )
 
@@ -96,4 +98,4 @@ func fields(r *http.Response) map[string][]string {
 }
 
 // whole returns what a field says of a wait.
-func whole(wait time.Duration) string { return integer(uint64(seconds(wait))) }
+func whole(wait time.Duration) string { return strconv.FormatInt(quota.Seconds(wait), 10) }

@@ -22,6 +22,7 @@ type options struct {
 	fields    Fields
 	policy    string
 	unit      string
+	dryRun    bool
 	onLimited func(http.ResponseWriter, *http.Request, ratelimit.Decision)
 	onRefused func(http.ResponseWriter, *http.Request, error)
 }
@@ -30,9 +31,6 @@ func collect(opts []Option) (*options, error) {
 	o := &options{keyErrors: Refuse, emptyKeys: Refuse, fields: RateLimit, policy: "default"}
 	for _, opt := range opts {
 		opt(o)
-	}
-	if o.onLimited == nil {
-		o.onLimited = limited(o.policy)
 	}
 	if o.onRefused == nil {
 		o.onRefused = refused
@@ -46,11 +44,8 @@ func collect(opts []Option) (*options, error) {
 			errs = append(errs, fmt.Errorf("httplimit: action %d is neither Pass nor Refuse", a))
 		}
 	}
-	if o.policy == "" || !printable(o.policy) {
-		errs = append(errs, fmt.Errorf("httplimit: WithPolicy: name %q is empty or not printable ASCII", o.policy))
-	}
-	if !printable(o.unit) {
-		errs = append(errs, fmt.Errorf("httplimit: WithPolicy: unit %q is not printable ASCII", o.unit))
+	if err := checkPolicy(o.policy, o.unit); err != nil {
+		errs = append(errs, fmt.Errorf("httplimit: WithPolicy: %w", err))
 	}
 	return o, errors.Join(errs...)
 }
@@ -93,6 +88,14 @@ func WithEmptyKeys(a Action) Option {
 // [RateLimit]. Retry-After is not affected.
 func WithFields(f Fields) Option {
 	return func(o *options) { o.fields = f }
+}
+
+// WithDryRun has every request pass, and no response say anything, whatever the limiters say:
+// Config.DryRun for one route of a limiter that enforces elsewhere. Requests are decided and
+// counted as ever, those that would have been refused not at all; the handler finds the
+// decisions by [AllDecisions].
+func WithDryRun() Option {
+	return func(o *options) { o.dryRun = true }
 }
 
 // WithPolicy names the limit in RateLimit fields and in the body of a 429, and the
