@@ -20,7 +20,7 @@ func TestATickTakesCallsThatWaitFirst(t *testing.T) {
 		n.check(key, 2)
 	}
 	p := n.partitions[0]
-	calls := []*fleetCall{newFleetCall(n.Limiter, "k", 3), newFleetCall(n.Limiter, "new", 98), newFleetCall(n.Limiter, "new", 2)}
+	calls := []*fleetCall{newFleetCall(n.Limiter, "k", 3, told{}), newFleetCall(n.Limiter, "new", 98, told{}), newFleetCall(n.Limiter, "new", 2, told{})}
 	n.grantsAreCounted()
 	for _, c := range calls {
 		if err := p.fleet.join(c); err != nil {
