@@ -155,7 +155,7 @@ func (l *Limiter) decide(d *Decision, key string, q *request, r *reading) {
 	}
 	name := key
 	if !standsForItself(key, l.maxKeyBytes) {
-		name = digest(key)
+		name = l.digest(key)
 	}
 	hash := l.table.hash(name)
 	s := l.table.shardOf(hash)

@@ -153,7 +153,7 @@ func (l *Limiter) demandsOf(items []Item, demands []demand, repeats []repeat) ([
 		if of == nil {
 			of = l
 		}
-		name := representation(item.Key, of.maxKeyBytes)
+		name := of.KeyName(item.Key)
 		hash := of.table.hash(name)
 		demands = append(demands, demand{
 			l: of, key: item.Key, name: name, hash: hash, shard: of.table.shardOf(hash),

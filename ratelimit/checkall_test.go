@@ -24,7 +24,7 @@ func (n *node) checkAll(items ...Item) Decisions {
 	}
 	if recorded {
 		for _, item := range items {
-			n.audit.count(representation(item.Key, n.maxKeyBytes), r.epoch, item.Units)
+			n.audit.count(n.KeyName(item.Key), r.epoch, item.Units)
 		}
 	}
 	return ds

@@ -67,7 +67,7 @@ func TestAwkwardKeysNeverMeet(t *testing.T) {
 		if d := n.Peek(key); d.Level() != float64(i+1) || d.Basis() != BasisFleet {
 			t.Errorf("%.40q is at level %v on %v, want %d on fleet", key, d.Level(), d.Basis(), i+1)
 		}
-		name := representation(key, n.maxKeyBytes)
+		name := n.KeyName(key)
 		if got := w.total(n, name, n.read().epoch); got != int64(i+1) {
 			t.Errorf("the store holds %d units of %.40q, want %d", got, key, i+1)
 		}

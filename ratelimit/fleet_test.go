@@ -12,7 +12,7 @@ func (n *node) asksFleet(key string, units uint64) (Decision, error) {
 	r := n.read()
 	d, err := n.CheckFleet(context.Background(), key, units)
 	if d.Verdict() == VerdictAllowed {
-		n.audit.count(representation(key, n.maxKeyBytes), r.epoch, units)
+		n.audit.count(n.KeyName(key), r.epoch, units)
 	}
 	return d, err
 }

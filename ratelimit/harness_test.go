@@ -78,7 +78,7 @@ func (n *node) check(key string, units uint64) Decision {
 	r := n.read()
 	d := n.Check(key, units)
 	if d.Verdict() == VerdictAllowed || n.cfg.CountLimited {
-		n.audit.count(representation(key, n.maxKeyBytes), r.epoch, min(units, store.MaxUnits))
+		n.audit.count(n.KeyName(key), r.epoch, min(units, store.MaxUnits))
 	}
 	return d
 }

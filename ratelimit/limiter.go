@@ -26,7 +26,8 @@ type Limiter struct {
 	clock        Clock         // immutable
 	system       *clock.System // immutable; clock, if it is the system's, else nil
 	logger       *slog.Logger  // immutable
-	maxKeyBytes  int           // immutable
+	maxKeyBytes  int           // immutable; −1 if no key stands for itself
+	keySecret    []byte        // immutable; nil if keys are not hidden
 	keysPerTick  int           // immutable; of one partition
 	countLimited bool          // immutable
 	strict       bool          // immutable
@@ -90,17 +91,24 @@ func assemble(cfg Config, o *options, parts []Partition) (*Limiter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ratelimit: %w", err)
 	}
+	secret, err := o.keyHash()
+	if err != nil {
+		return nil, err
+	}
 	metrics, unregister, err := openMetrics(o.metricsSet, cfg.Scope, names, o.logger)
 	if err != nil {
 		return nil, err
 	}
 	l := &Limiter{
 		constants: constantsOf(cfg), cfg: cfg, clock: o.clock, logger: o.logger,
-		maxKeyBytes: cfg.MaxKeyBytes, keysPerTick: share(cfg.MaxSyncKeysPerTick, len(parts)),
+		maxKeyBytes: cfg.MaxKeyBytes, keySecret: secret, keysPerTick: share(cfg.MaxSyncKeysPerTick, len(parts)),
 		countLimited: cfg.CountLimited, strict: cfg.StrictFirstContact, dryRun: cfg.DryRun,
 		thresholds: newThresholds(cfg.GlobalThreshold, cfg.CustomKeys, o.resolver),
 		metrics:    metrics, unregister: unregister,
 		closing: closing{done: make(chan struct{})},
+	}
+	if l.keySecret != nil {
+		l.maxKeyBytes = -1
 	}
 	l.calendar, l.order = newCalendar(cfg), lockOrders.Add(1)
 	l.life, l.end = context.WithCancel(context.Background())
@@ -129,7 +137,7 @@ func (l *Limiter) SetOverrides(overrides map[string]uint64) {
 // remembered all the same, and a check finds it as it was.
 func (l *Limiter) Forget(key string) {
 	r := l.read()
-	name := representation(key, l.maxKeyBytes)
+	name := l.KeyName(key)
 	hash := l.table.hash(name)
 	s := l.table.shardOf(hash)
 	s.mu.Lock()

@@ -110,7 +110,7 @@ func someKey(rt *rapid.T) string { return rapid.SampledFrom(names).Draw(rt, "key
 // record counts in the audit what a check recorded.
 func (n *member) record(d Decision, key string, epoch int64, units uint64) {
 	if !n.closing.begun() && (d.Verdict() == VerdictAllowed || n.cfg.CountLimited) {
-		n.audit.count(representation(key, n.maxKeyBytes), epoch, units)
+		n.audit.count(n.KeyName(key), epoch, units)
 	}
 }
 

@@ -21,8 +21,10 @@ type options struct {
 	clock      Clock
 	logger     *slog.Logger
 	metricsSet *metrics.Set
-	resolver   Resolver
+	resolver   OverridesResolver
 	tls        *tls.Config
+	keySecret  []byte
+	hashKeys   bool
 	pools      []Pool
 	partitions []Partition
 }
@@ -86,6 +88,15 @@ func WithMetricsSet(set *metrics.Set) Option {
 // WithResolver has r asked for the threshold of keys without an exact override. nil
 // is none.
 func WithResolver(r Resolver) Option {
+	if r == nil {
+		return WithOverridesResolver(nil)
+	}
+	return WithOverridesResolver(func(key string, _ func(string) (uint64, bool)) (uint64, bool) { return r(key) })
+}
+
+// WithOverridesResolver is [WithResolver] for a resolver that looks at the overrides
+// in force. Of the two options the last one counts.
+func WithOverridesResolver(r OverridesResolver) Option {
 	return func(o *options) { o.resolver = r }
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/hanzoai/limiters/internal/redisurl"
 )
@@ -19,6 +20,11 @@ type Overrides map[string]uint64
 // element, a key or a limit are trimmed, and empty elements are skipped. An
 // element is split at its last '=', so a key may hold one; it cannot hold a
 // comma. A limit is decimal digits, 0 … 2^64 − 1.
+//
+// A comma is the only separator: a key with a line break, another control or
+// invisible character or a semicolon, or with both '=' and white space, is an error,
+// because it is nearly always several overrides that would all have no effect. Give
+// such keys to [Limiter.SetOverrides].
 //
 // A malformed element and a key that occurs twice are errors; all are reported
 // together, joined, and the Overrides are nil. The empty text gives empty
@@ -55,6 +61,9 @@ func parseOverrides(csv string) (Overrides, []error) {
 		limit, err := strconv.ParseUint(strings.TrimSpace(element[split+1:]), 10, 64)
 		earlier, twice := first[key]
 		switch {
+		case wrongSeparator(key) != "":
+			fail("commas between overrides; the key holds %s", wrongSeparator(key))
+			continue
 		case twice:
 			fail("each key once, it is in element %d already", earlier+1)
 			continue
@@ -69,6 +78,25 @@ func parseOverrides(csv string) (Overrides, []error) {
 		return nil, errs
 	}
 	return overrides, nil
+}
+
+// wrongSeparator returns what in a key shows that it is not one key, "" if nothing.
+func wrongSeparator(key string) string {
+	space := false
+	for _, r := range key {
+		switch {
+		case unicode.IsControl(r), unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp):
+			return fmt.Sprintf("the character U+%04X", r)
+		case r == ';':
+			return "a semicolon"
+		case unicode.IsSpace(r):
+			space = true
+		}
+	}
+	if space && strings.Contains(key, "=") {
+		return "an equals sign and white space"
+	}
+	return ""
 }
 
 // shownElement quotes an element for an error. If there is a URL among the

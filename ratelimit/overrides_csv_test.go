@@ -15,21 +15,21 @@ import (
 func TestParseOverrides(t *testing.T) {
 	t.Parallel()
 	for csv, want := range map[string]Overrides{
-		"":                          {},
-		" , ,,":                     {},
-		"a=1":                       {"a": 1},
-		"a=1,":                      {"a": 1},
-		",a=1,,b=2, ":               {"a": 1, "b": 2},
-		" a = 1 ,\tb\t=\t2\n":       {"a": 1, "b": 2},
-		"a=b=3":                     {"a=b": 3},
-		"a==4":                      {"a=": 4},
-		"=5":                        {"": 5},
-		"team one=6":                {"team one": 6},
-		"a=0":                       {"a": 0},
-		"a=007":                     {"a": 7},
-		"a=18446744073709551615":    {"a": math.MaxUint64},
-		"a:b{c}\x00=1,A:b{c}\x00=2": {"a:b{c}\x00": 1, "A:b{c}\x00": 2},
-		"\xff=1":                    {"\xff": 1},
+		"":                                {},
+		" , ,,":                           {},
+		"a=1":                             {"a": 1},
+		"a=1,":                            {"a": 1},
+		",a=1,,b=2, ":                     {"a": 1, "b": 2},
+		" a = 1 ,\tb\t=\t2\n":             {"a": 1, "b": 2},
+		"a=b=3":                           {"a=b": 3},
+		"a==4":                            {"a=": 4},
+		"=5":                              {"": 5},
+		"team one=6":                      {"team one": 6},
+		"a=0":                             {"a": 0},
+		"a=007":                           {"a": 7},
+		"a=18446744073709551615":          {"a": math.MaxUint64},
+		"a:b{c}/\u00e9=1,A:b{c}/\u00e9=2": {"a:b{c}/é": 1, "A:b{c}/é": 2},
+		"\xff=1":                          {"\xff": 1},
 	} {
 		got, err := ParseOverrides(csv)
 		if err != nil {
@@ -44,6 +44,7 @@ func TestParseOverrides(t *testing.T) {
 func TestParseOverridesFaults(t *testing.T) {
 	t.Parallel()
 	const limit = ": want a limit in decimal digits, 0 … 18446744073709551615"
+	const separators = ": want commas between overrides; the key holds "
 	for _, row := range []struct{ csv, want string }{
 		{"a", `element 1 "a": want key=limit`},
 		{"a=", `element 1 "a="` + limit},
@@ -56,7 +57,17 @@ func TestParseOverridesFaults(t *testing.T) {
 		{"a=0x10", `element 1 "a=0x10"` + limit},
 		{"a=NaN", `element 1 "a=NaN"` + limit},
 		{"a=1 0", `element 1 "a=1 0"` + limit},
-		{"a=1;b=2", ""}, // the key is a=1;b
+		{"a=1;b=2", `element 1 "a=1;b=2"` + separators + "a semicolon"},
+		{"a;=2", `element 1 "a;=2"` + separators + "a semicolon"},
+		{"team_7=0\nteam_8=5", `element 1 "team_7=0\nteam_8=5"` + separators + "the character U+000A"},
+		{"a=1\r\nb=2,c=3\td=4", `element 1 "a=1\r\nb=2"` + separators + "the character U+000D\n" + `element 2 "c=3\td=4"` + separators + "the character U+0009"},
+		{"a\x00=1,a\x00=1", `element 1 "a\x00=1"` + separators + "the character U+0000\n" + `element 2 "a\x00=1"` + separators + "the character U+0000"},
+		{"\ufeffa=1", `element 1 "\ufeffa=1"` + separators + "the character U+FEFF"},
+		{"a\u200b=1", `element 1 "a\u200b=1"` + separators + "the character U+200B"},
+		{"a=1\u2028b=1", `element 1 "a=1\u2028b=1"` + separators + "the character U+2028"},
+		{"a\u0085b=1", `element 1 "a\u0085b=1"` + separators + "the character U+0085"},
+		{"team_7=0 team_8=5", `element 1 "team_7=0 team_8=5"` + separators + "an equals sign and white space"},
+		{"a=1\u00a0b=2", `element 1 "a=1\u00a0b=2"` + separators + "an equals sign and white space"},
 		{"a=18446744073709551616", `element 1 "a=18446744073709551616"` + limit},
 		{"a=1,b=2,a=1", `element 3 "a=1": want each key once, it is in element 1 already`},
 		{"a=1, a =2", `element 2 "a =2": want each key once, it is in element 1 already`},

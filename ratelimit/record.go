@@ -42,7 +42,7 @@ func (l *Limiter) Record(key string, n uint64) {
 
 // checkOf returns a check about key at a reading. It asks the resolver.
 func (l *Limiter) checkOf(key string, n uint64, r *reading) check {
-	name := representation(key, l.maxKeyBytes)
+	name := l.KeyName(key)
 	hash := l.table.hash(name)
 	c := check{
 		request: request{units: units(n), epoch: r.epoch}, at: *r, overrides: l.thresholds.current.Load(),

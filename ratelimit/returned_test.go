@@ -95,7 +95,7 @@ func (n *node) reserve(key string, units uint64) *Reservation {
 	r := n.read()
 	res := n.Reserve(key, units)
 	if !n.closing.begun() && (res.Decision().Verdict() == VerdictAllowed || n.cfg.CountLimited) {
-		n.audit.count(representation(key, n.maxKeyBytes), r.epoch, units)
+		n.audit.count(n.KeyName(key), r.epoch, units)
 	}
 	return res
 }
@@ -104,7 +104,7 @@ func (n *node) reserve(key string, units uint64) *Reservation {
 func (n *node) commit(res *Reservation, actual uint64) {
 	r := n.read()
 	if held := res.held.units; !res.settled.Load() && actual > held && !n.closing.begun() {
-		n.audit.count(representation(res.key, n.maxKeyBytes), r.epoch, actual-held)
+		n.audit.count(n.KeyName(res.key), r.epoch, actual-held)
 	}
 	res.Commit(actual)
 }
@@ -114,7 +114,7 @@ func (m *machine) charge(rt *rapid.T) {
 	n, key := m.someone(rt), someKey(rt)
 	units := rapid.SampledFrom([]uint64{1, 3, 40}).Draw(rt, "units")
 	if !n.closing.begun() {
-		n.audit.count(representation(key, n.maxKeyBytes), n.epochAt(0), units)
+		n.audit.count(n.KeyName(key), n.epochAt(0), units)
 	}
 	n.Record(key, units)
 }

@@ -3,6 +3,7 @@
 package ratelimit
 
 import (
+	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -250,5 +251,74 @@ func TestGenerationsOfOverridesWrapAround(t *testing.T) {
 	th.swap(map[string]uint64{"k": 2})
 	if s := th.current.Load(); s.generation == 0 || s.exact["k"] != 2 {
 		t.Errorf("after the last generation comes %d", s.generation)
+	}
+}
+
+// A resolver is given the overrides of the decision: those of a token hold for all of
+// its keys, at once when they change, in every kind of check.
+func TestAResolverLooksAtTheOverridesInForce(t *testing.T) {
+	t.Parallel()
+	byToken := func(key string, override func(string) (uint64, bool)) (uint64, bool) {
+		token, _, found := strings.Cut(key, ":")
+		if !found {
+			return 0, false
+		}
+		return override(token)
+	}
+	n := newWorld(t).node(func(c *Config) { c.CustomKeys = Overrides{"t1": 5, "t1:exact": 6} },
+		WithResolver(func(string) (uint64, bool) { return 1, true }), WithOverridesResolver(byToken))
+	expect := func(key string, want uint64, custom bool) {
+		t.Helper()
+		for name, d := range map[string]Decision{"Check": n.Check(key, 0), "CheckAll": n.CheckAll([]Item{{Key: key}})[0]} {
+			if d.Threshold() != want || d.Custom() != custom {
+				t.Errorf("%s(%q): threshold %d, custom %t; want %d, %t", name, key, d.Threshold(), d.Custom(), want, custom)
+			}
+		}
+	}
+	global := n.Config().GlobalThreshold
+	expect("t1", 5, true)
+	expect("t1:get", 5, true)
+	expect("t1:exact", 6, true)
+	expect("t2:get", global, false)
+	n.SetOverrides(map[string]uint64{"t2": 9})
+	expect("t1:get", global, false)
+	expect("t2:get", 9, true)
+	n.SetOverrides(nil)
+	expect("t2:get", global, false)
+}
+
+func TestTheChecksumTellsOverridesApart(t *testing.T) {
+	t.Parallel()
+	sets := []map[string]uint64{
+		nil,
+		{"": 0},
+		{"": 1},
+		{"a": 0},
+		{"a": 1},
+		{"b": 1},
+		{"a": 1, "b": 2},
+		{"a": 2, "b": 1},
+		{"a": 1, "b": 1},
+		{"ab": 1},
+		{"a\x01\x00\x00\x00\x00\x00\x00\x00": 1},
+		{"a": 1 << 56},
+		{"a": 1, "": 1},
+	}
+	seen := map[uint64]int{}
+	for i, set := range sets {
+		sum := checksum(set)
+		if float64(sum) != float64(sum+1)-1 || sum > 1<<53-1 {
+			t.Errorf("set %d: %d is no number that a gauge holds exactly", i, sum)
+		}
+		if before, twice := seen[sum]; twice {
+			t.Errorf("sets %d and %d have one checksum", before, i)
+		}
+		seen[sum] = i
+		if again := checksum(maps.Clone(set)); again != sum {
+			t.Errorf("set %d: %d, then %d", i, sum, again)
+		}
+	}
+	if checksum(nil) != 0 || checksum(map[string]uint64{}) != 0 {
+		t.Error("no overrides have a checksum that is not 0")
 	}
 }

@@ -24,6 +24,11 @@ func (l *Limiter) Config() Config {
 	return c
 }
 
+// Overrides returns a copy of the overrides in force.
+func (l *Limiter) Overrides() map[string]uint64 {
+	return maps.Clone(l.thresholds.current.Load().exact)
+}
+
 // An EntityStats is how one entity fares, as of one reading of the clock.
 type EntityStats struct {
 	Key       string        // the entity key; of a very long one its digest (Config.MaxKeyBytes)

@@ -149,7 +149,7 @@ func (l *Limiter) refusesAnew(c *check) bool {
 
 // countRefusal counts a decision that was limited, about a key that need not be known.
 func (l *Limiter) countRefusal(key string) {
-	s := l.table.shardOf(l.table.hash(representation(key, l.maxKeyBytes)))
+	s := l.table.shardOf(l.table.hash(l.KeyName(key)))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.counts.limited++

@@ -20,7 +20,7 @@ func (l *Limiter) WaitFor(key string, n uint64) time.Duration {
 	}
 	name := key
 	if !standsForItself(key, l.maxKeyBytes) {
-		name = digest(key)
+		name = l.digest(key)
 	}
 	hash := l.table.hash(name)
 	s := l.table.shardOf(hash)

@@ -38,7 +38,7 @@ type waitLine struct {
 
 // join puts a waiter at the end of its key's line.
 func (ls *waitLines) join(l *Limiter, w *waiter) *waitLine {
-	name := representation(w.key, l.maxKeyBytes)
+	name := l.KeyName(w.key)
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	line := ls.byKey[name]

@@ -21,6 +21,7 @@ type options struct {
 	set     *metrics.Set // nil: one of its own
 	scope   string
 	timeout time.Duration
+	keyText func(key string) string // nil: the target's name for it
 }
 
 func collect(opts []Option) *options {
@@ -69,7 +70,8 @@ func WithScope(scope string) Option {
 	return func(o *options) { o.scope = scope }
 }
 
-// WithTimeout bounds each Load, by 10 s otherwise. A duration of 0 or less changes
+// WithTimeout bounds each Load, by 10 s otherwise, even if it does not heed its
+// context. A duration of 0 or less changes
 // nothing: there is no unbounded wait.
 func WithTimeout(d time.Duration) Option {
 	return func(o *options) {
@@ -77,4 +79,11 @@ func WithTimeout(d time.Duration) Option {
 			o.timeout = d
 		}
 	}
+}
+
+// WithKeyText has the log line about a change show text(key) for a key, to mask it for
+// instance. nil is the default: the key itself, or its digest if the target is a limiter
+// with [ratelimit.WithKeyHash].
+func WithKeyText(text func(key string) string) Option {
+	return func(o *options) { o.keyText = text }
 }

@@ -14,8 +14,9 @@ type Source interface {
 	// source that finds nothing should say [ErrAbsent] instead.
 	//
 	// An error that is [ErrAbsent] or [ErrMalformed] by errors.Is is reported as
-	// such, any other as unreachable. Load returns soon after ctx ends. It is
-	// called by one goroutine at a time.
+	// such, any other as unreachable. Load returns soon after ctx ends; one that
+	// cannot, such as a read from a dead mount, holds no refresh beyond its timeout, and
+	// is not called again until it has returned. It is called by one goroutine at a time.
 	Load(ctx context.Context) (map[string]uint64, error)
 }
 

@@ -27,19 +27,24 @@ type Watcher struct {
 	options *options // immutable
 	gauges  *gauges  // immutable
 
-	mu      sync.Mutex
-	loaded  bool              // guarded by mu; the source was read once
-	current map[string]uint64 // guarded by mu; what was read last, never changed
-	last    result            // guarded by mu; of the last refresh
-	problem string            // guarded by mu; what was malformed, "" if nothing
+	text func(key string) string // immutable; how the log shows a key
 
+	turn    chan struct{}     // holds one while a refresh runs; that one has the fields below
+	hung    *loading          // a Load that outlived its refresh; nil if none
+	loaded  bool              // the source was read once
+	current map[string]uint64 // what was read last, never changed
+	last    result            // of the last refresh
+	problem string            // what was malformed, "" if nothing
 	closing sync.Once
 }
 
 // New returns a watcher that has not read the source yet.
 func New(target Target, source Source, opts ...Option) *Watcher {
 	o := collect(opts)
-	return &Watcher{target: target, source: source, options: o, gauges: openGauges(o.set, o.scope)}
+	return &Watcher{
+		target: target, source: source, options: o, gauges: openGauges(o.set, o.scope),
+		text: textOf(target, o.keyText), turn: make(chan struct{}, 1),
+	}
 }
 
 // Watch refreshes at once and then every interval, a tenth more or less so that the
@@ -98,20 +103,29 @@ func jittered(d time.Duration) time.Duration {
 
 // Refresh reads the source once. If it holds other overrides than the last time it
 // was read, they take the place of all that are in force; an error leaves those as
-// they are. A refresh that ctx ended counts as unreachable.
+// they are. A refresh that ctx ended counts as unreachable, and so does one whose
+// source does not return in time, with an error that is [ErrHanging].
+//
+// Refresh returns soon after ctx or the time of [WithTimeout] ends, whatever the source
+// does. Of several calls at once one reads; the others wait their turn, and return
+// ctx's error if it ends before.
 func (w *Watcher) Refresh(ctx context.Context) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	select {
+	case w.turn <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-w.turn }()
 	bounded, cancel := context.WithTimeout(ctx, w.options.timeout)
 	defer cancel()
-	next, err := w.source.Load(bounded)
+	next, err := w.load(bounded)
 	r := resultOf(err)
 	w.gauges.observe(r, w.wall())
 	if err != nil {
-		w.keepLocked(r, err)
+		w.keep(r, err)
 		return err
 	}
-	w.takeLocked(next)
+	w.take(next)
 	return nil
 }
 
@@ -128,9 +142,9 @@ func resultOf(err error) result {
 	return resultUnreachable
 }
 
-// keepLocked notes that the source was not read, and says so if it was before or
-// failed for another reason. It requires mu.
-func (w *Watcher) keepLocked(r result, err error) {
+// keep notes that the source was not read, and says so if it was before or failed for
+// another reason. Only whoever has the turn may call it.
+func (w *Watcher) keep(r result, err error) {
 	problem := ""
 	if r == resultMalformed { // what is unreachable words every error anew
 		problem = err.Error()
@@ -143,15 +157,19 @@ func (w *Watcher) keepLocked(r result, err error) {
 		slog.String("result", r.String()), slog.Any("error", err))
 }
 
-// takeLocked puts what was read in force if it differs. It requires mu.
-func (w *Watcher) takeLocked(next map[string]uint64) {
+// take puts what was read in force if it differs. Only whoever has the turn may call it.
+func (w *Watcher) take(next map[string]uint64) {
 	failed := w.last != resultOK
 	changed := !w.loaded || !maps.Equal(w.current, next)
-	w.last, w.problem, w.loaded = resultOK, "", true
+	w.last, w.problem = resultOK, ""
 	if changed {
-		w.current = next
+		before := w.current
+		if !w.loaded {
+			before = inForce(w.target)
+		}
+		w.current, w.loaded = next, true
 		w.target.SetOverrides(next)
-		w.log(slog.LevelInfo, "ratelimit: overrides changed", slog.Int("overrides", len(next)))
+		w.log(slog.LevelInfo, "ratelimit: overrides changed", changes(before, next, w.text)...)
 	} else if failed {
 		w.log(slog.LevelInfo, "ratelimit: overrides can be read again", slog.Int("overrides", len(next)))
 	}
