@@ -213,58 +213,67 @@ func TestNodesWhoseWallsDiffer(t *testing.T) {
 
 func TestExtremeWalls(t *testing.T) {
 	t.Parallel()
-	for _, wall := range []time.Time{
-		time.Unix(0, math.MinInt64), time.Unix(0, math.MinInt64+1), time.Unix(-1, 0), time.Unix(0, 0),
-		time.Unix(0, math.MaxInt64-1), time.Unix(0, math.MaxInt64),
-	} {
-		w := newWorld(t)
-		n := w.node(nil, WithClock(still{w.clock}))
-		n.check("k", 50)
-		w.clock.SetWall(wall)
-		for _, at := range []time.Time{wall, start, time.Unix(0, 0), {}} {
-			d := n.CheckAt("k", 1, at)
-			if !(d.Level() >= 0) || d.RetryAfter() < 0 || d.Reset() < 0 || d.Reset() > 3*time.Minute {
-				t.Errorf("at %v: level %v, retry after %v, reset in %v", wall, d.Level(), d.RetryAfter(), d.Reset())
+	for name, kind := range windows {
+		for _, wall := range []time.Time{
+			time.Unix(0, math.MinInt64), time.Unix(0, math.MinInt64+1), time.Unix(-1, 0), time.Unix(0, 0),
+			time.Unix(0, math.MaxInt64-1), time.Unix(0, math.MaxInt64),
+		} {
+			w := newWorld(t)
+			n := w.node(kind, WithClock(still{w.clock}))
+			n.check("k", 50)
+			w.clock.SetWall(wall)
+			for _, at := range []time.Time{wall, start, time.Unix(0, 0), {}} {
+				d := n.CheckAt("k", 1, at)
+				if !(d.Level() >= 0) || d.RetryAfter() < 0 || d.Reset() < 0 || n.calendar == nil && d.Reset() > 3*time.Minute {
+					t.Errorf("%s, at %v: level %v, retry after %v, reset in %v", name, wall, d.Level(), d.RetryAfter(), d.Reset())
+				}
 			}
+			if got := n.allowed("k", 1000); got > 99 {
+				t.Errorf("%s, at %v: admitted %d units of a threshold of 100", name, wall, got)
+			}
+			n.check("new", 1000)
+			if d := n.check("new", 1); d.Allowed() || d.RetryAfter() <= 0 {
+				t.Errorf("%s, at %v: a new key is %v, retry after %v", name, wall, d.Verdict(), d.RetryAfter())
+			}
+			n.Sync(t.Context())
 		}
-		if got := n.allowed("k", 1000); got > 99 {
-			t.Errorf("at %v: admitted %d units of a threshold of 100", wall, got)
-		}
-		n.check("new", 1000)
-		if d := n.check("new", 1); d.Allowed() {
-			t.Errorf("at %v: a new key is not limited", wall)
-		}
-		n.Sync(t.Context())
 	}
 }
 
 // However the wall jumps about, no burst admits a unit too many, no level or wait is
-// out of bounds, and every unit is accounted for.
+// out of bounds, and every unit is accounted for, in every kind of window.
 func TestAnyStepsKeepDecisionsSound(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(rt *rapid.T) {
-		w := newWorld(t)
-		n := w.node(func(c *Config) { c.GlobalThreshold, c.LocalCacheMaxEntries = 20, 1 })
-		defer n.end()
-		for range rapid.IntRange(1, 30).Draw(rt, "steps") {
-			switch rapid.IntRange(0, 3).Draw(rt, "step") {
-			case 0:
-				w.clock.Advance(time.Duration(rapid.Int64Range(0, 100*second).Draw(rt, "advance")))
-			case 1:
-				by := rapid.OneOf(rapid.Int64Range(-minute, minute), rapid.Int64Range(-5*minute, 5*minute), rapid.Int64())
-				w.clock.StepWall(time.Duration(by.Draw(rt, "step the wall")))
-			default:
-				d := n.check("k", rapid.Uint64Range(0, 25).Draw(rt, "units"))
-				if !(d.Level() >= 0) || d.Reset() < 0 || d.Reset() > 3*time.Minute || d.RetryAfter() < 0 {
-					rt.Fatalf("level %v, reset in %v, retry after %v", d.Level(), d.Reset(), d.RetryAfter())
-				}
-				if got := n.allowed("k", 1000); got > 19 && d.Basis() != BasisFirstContact {
-					rt.Fatalf("admitted %d at once, of a threshold of 20", got)
-				}
+	for name, kind := range windows {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rapid.Check(t, func(rt *rapid.T) { stepsAtRandom(t, rt, kind) })
+		})
+	}
+}
+
+func stepsAtRandom(t *testing.T, rt *rapid.T, kind func(*Config)) {
+	w := newWorld(t)
+	n := w.node(func(c *Config) { kind(c); c.GlobalThreshold, c.LocalCacheMaxEntries = 20, 1 })
+	defer n.end()
+	for range rapid.IntRange(1, 30).Draw(rt, "steps") {
+		switch rapid.IntRange(0, 3).Draw(rt, "step") {
+		case 0:
+			w.clock.Advance(time.Duration(rapid.Int64Range(0, 100*second).Draw(rt, "advance")))
+		case 1:
+			by := rapid.OneOf(rapid.Int64Range(-minute, minute), rapid.Int64Range(-5*minute, 5*minute), rapid.Int64())
+			w.clock.StepWall(time.Duration(by.Draw(rt, "step the wall")))
+		default:
+			d := n.check("k", rapid.Uint64Range(0, 25).Draw(rt, "units"))
+			if !(d.Level() >= 0) || d.Reset() < 0 || n.calendar == nil && d.Reset() > 3*time.Minute || d.RetryAfter() < 0 || d.Remaining() > 20 {
+				rt.Fatalf("level %v, reset in %v, retry after %v, %d remain", d.Level(), d.Reset(), d.RetryAfter(), d.Remaining())
 			}
-			n.balances(rt)
+			if got := n.allowed("k", 1000); got > 19 && d.Basis() != BasisFirstContact {
+				rt.Fatalf("admitted %d at once, of a threshold of 20", got)
+			}
 		}
-	})
+		n.balances(rt)
+	}
 }
 
 // balances fails a random test if units are not accounted for. The store may have

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/hanzoai/limiters/ratelimit/store"
 )
 
 // levelNow is the entity's level, of which nothing is asked.
@@ -232,5 +234,36 @@ func TestAQuotaWaitsForTheNextPeriodAsLongAsThatIs(t *testing.T) {
 	n.Check("k", 5)
 	if got, want := n.Check("k", 1).RetryAfter(), 28*24*time.Hour+time.Hour; got != want {
 		t.Errorf("both months are full: told to wait %v, want %v", got, want)
+	}
+}
+
+// A return that Redis refuses while the epoch ends is owed still, and asked for again.
+func TestARefusedReturnIsOwedAcrossABoundary(t *testing.T) {
+	t.Parallel()
+	for name, kind := range windows {
+		w := newWorld(t)
+		n := w.node(func(c *Config) { kind(c); c.SyncByUnits = false })
+		r := n.read()
+		rest := time.Duration(n.stretch(&r).To - r.wall)
+		w.clock.StepWall(rest - time.Second)
+		key := n.counterKey("k", n.epochAt(0))
+		res := n.reserve("k", 5)
+		n.sync()
+		res.Cancel()
+		w.mem.Fail(key, store.Refused)
+		n.link.before = func(*store.Batch) error {
+			w.clock.StepWall(2 * time.Second)
+			n.link.before = nil
+			return nil
+		}
+		n.sync()
+		if owed := n.entry("k").owedLocked(); owed != 5 {
+			t.Errorf("%s: %d units are owed after a refusal, want 5", name, owed)
+		}
+		w.mem.Fail(key, store.Written)
+		n.sync()
+		if total, _ := w.mem.Get(key); total != 0 || n.Stats().Returned.Taken != 5 {
+			t.Errorf("%s: the store holds %d, %+v", name, total, n.Stats().Returned)
+		}
 	}
 }

@@ -56,7 +56,7 @@ func (p *partition) settleItemLocked(it *item, sent, now reading) {
 			if total = result.Total; units > 0 {
 				own = p.settleUnitsLocked(e, slot, epoch, units, result.Status)
 			} else {
-				own = p.settleBackLocked(e, slot, epoch, it.back[i], result)
+				own = p.settleBackLocked(e, slot, epoch, it.back[i], result, &now)
 			}
 		} else if i == 1 && it.ask != 0 && len(p.batch.asks[it.ask-1].amounts) > 0 {
 			total = p.reply.Writes[it.at[i]].Total
@@ -140,7 +140,7 @@ func (p *partition) settleUnitsLocked(e *entry, slot *slot, epoch int64, units u
 
 // settleBackLocked accounts for units that an item asked back of one epoch, and returns how
 // many of them the counter did not hold: what was known of the total lacks them.
-func (p *partition) settleBackLocked(e *entry, slot *slot, epoch int64, units uint64, result *store.WriteResult) (missing uint64) {
+func (p *partition) settleBackLocked(e *entry, slot *slot, epoch int64, units uint64, result *store.WriteResult, now *reading) (missing uint64) {
 	switch result.Status {
 	case store.Written, store.Unexpiring:
 		p.l.ledger.takeBack(e, epoch, result.Taken)
@@ -149,7 +149,7 @@ func (p *partition) settleBackLocked(e *entry, slot *slot, epoch int64, units ui
 	case store.Refused:
 		p.health.refused++
 		if slot != nil {
-			e.extra.debts[epoch-e.epoch+1].owed += units
+			e.debtsLocked(&p.l.constants, now)[epoch-e.epoch+1].owed += units
 			return 0
 		}
 	case store.Poisoned:

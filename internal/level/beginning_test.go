@@ -32,3 +32,18 @@ func TestTotalsAreSpreadOverTheTimeBeforeTheyWereRead(t *testing.T) {
 		}
 	}
 }
+
+// Notes come in any order: units may be told of late.
+func TestTheFirstAndTheLastUnitAreNoted(t *testing.T) {
+	t.Parallel()
+	var h Slide
+	if first, last := h.Noted(7); first != 7 || last != 7 {
+		t.Errorf("nothing is noted: %d to %d, want now", first, last)
+	}
+	for _, row := range []struct{ at, first, last int64 }{{50, 50, 50}, {70, 50, 70}, {60, 50, 70}, {20, 20, 70}, {-5, -5, 70}} {
+		h.Note(row.at)
+		if first, last := h.Noted(100); first != row.first || last != row.last {
+			t.Errorf("noted %d: %d to %d, want %d to %d", row.at, first, last, row.first, row.last)
+		}
+	}
+}

@@ -176,6 +176,8 @@ func TestWhenOneUnitPassesIsKeptUntilSomethingIsAdded(t *testing.T) {
 				h.Sum += rapid.Uint64Range(1, 40).Draw(rt, "own")
 			case rapid.IntRange(0, 9).Draw(rt, "rarely") == 0:
 				r.Spread(&s, &h, now-1000, now, 7, false)
+			case rapid.IntRange(0, 9).Draw(rt, "now and then") == 0: // late, and all in the slice that is leaving
+				r.Spread(&s, &h, now-3000, now-3000, 5, true)
 			case rapid.IntRange(0, 9).Draw(rt, "seldom") == 0:
 				r.TakeOthers(&s, &h, now, 3)
 			}
