@@ -38,13 +38,16 @@ func TestPartIsAboutAThirtySecondOfTheThresholdForTheFleet(t *testing.T) {
 		want      uint64
 	}{
 		{0, 0, 2},
-		{100, 255, 2},
+		{100, 255, 3},
+		{100, 254, 2},
 		{4096, 0, 4},        // unknown
-		{6400, 255, 100},    // alone: a 64th
+		{6400, 255, 200},    // alone: a 32nd
+		{6400, 254, 100},    // nearly: a 64th
 		{64_000, 128, 1000}, // still
 		{64_000, 26, 203},   // a tenth of a 32nd
 		{409_600, 1, 100},   // never below a 4096th
-		{math.MaxUint64, 255, math.MaxUint64 / 64},
+		{math.MaxUint64, 255, math.MaxUint64 / 32},
+		{math.MaxUint64, 254, math.MaxUint64 / 64},
 		{math.MaxUint64, 0, math.MaxUint64 / 1024},
 	} {
 		if got := Part(c.threshold, c.share); got != c.want {
@@ -55,6 +58,9 @@ func TestPartIsAboutAThirtySecondOfTheThresholdForTheFleet(t *testing.T) {
 		threshold := rapid.OneOf(rapid.Uint64(), rapid.Uint64Range(0, 100_000)).Draw(t, "threshold")
 		share := Share(rapid.Uint8Range(1, 255).Draw(t, "share"))
 		want := max(2, float64(threshold)/4096, min(float64(threshold)*share.Part()/32, float64(threshold)/64))
+		if share == alone {
+			want = max(2, float64(threshold)/32)
+		}
 		if got := float64(Part(threshold, share)); got > want*1.000001 || got < want*0.999999-2 {
 			t.Fatalf("Part = %v, want about %v", got, want)
 		}

@@ -6,6 +6,8 @@ package level
 // an entry has room for it. 0 is unknown: a node that counts anything has at least 1.
 type Share uint8
 
+const alone Share = 255 // nobody else counted for some replies
+
 // Learn takes a reply into account, half of it as news: own of the units by which the
 // totals grew are this node's. A reply without growth, or with less than the node's own
 // (a store that lost counts), tells nothing.

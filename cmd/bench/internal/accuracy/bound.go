@@ -37,6 +37,9 @@ func (s *scenario) cutOffPart(floor float64) float64 {
 func (s *scenario) timeToPart() time.Duration {
 	threshold, share := float64(s.threshold), 1/float64(s.nodes)
 	part := max(2, threshold/4096, min(threshold*share/32, threshold/64))
+	if s.nodes == 1 {
+		part = max(2, threshold/32)
+	}
 	return time.Duration(part / (s.factor * threshold * share) * float64(s.window))
 }
 
