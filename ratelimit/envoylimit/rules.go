@@ -3,7 +3,9 @@ package envoylimit
 // This file is what configuration files say, as a tree that requests are matched with.
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	pb "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 )
@@ -73,4 +75,36 @@ func (n *node) collect(found map[window]bool) {
 	for _, child := range n.children {
 		child.collect(found)
 	}
+}
+
+// String returns the rules as text for people, a line for each limit, sorted.
+func (r *Rules) String() string {
+	var lines []string
+	for _, domain := range r.domains {
+		lines = domain.describe(lines)
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "")
+}
+
+func (n *node) describe(lines []string) []string {
+	if r := n.rule; r != nil {
+		what := fmt.Sprintf("%d per %v", r.limit.GetRequestsPerUnit(), r.windowOf())
+		if r.unlimited {
+			what = "unlimited"
+		}
+		for _, extra := range []struct {
+			on   bool
+			text string
+		}{{r.shadow, "shadow_mode"}, {r.quota, "quota_mode"}, {r.fleet, "fleet"}} {
+			if extra.on {
+				what += ", " + extra.text
+			}
+		}
+		lines = append(lines, r.path+": "+what+"\n")
+	}
+	for _, child := range n.children {
+		lines = child.describe(lines)
+	}
+	return lines
 }

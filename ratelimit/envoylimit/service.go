@@ -4,11 +4,13 @@ package envoylimit
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"math"
+	"sync"
 	"sync/atomic"
 
 	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
@@ -33,6 +35,9 @@ type Service struct {
 	set     *set
 	rules   atomic.Pointer[Rules] // nil until there are any
 	metrics *serviceMetrics
+
+	loading   sync.Mutex
+	loadedSum [sha256.Size]byte // guarded by loading; of the files that were loaded or tried last
 }
 
 // New returns a service without rules: until [Service.SetRules] it answers every request with an

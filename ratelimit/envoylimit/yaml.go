@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	maxDepth = 500        // of nested fields and lists
-	maxNodes = 10_000_000 // of one file, aliases followed
+	maxDepth = 500       // of nested fields and lists
+	maxNodes = 1_000_000 // of one file, aliases followed
 )
 
 // A document is one file while it is read.

@@ -48,7 +48,7 @@ require (
 	go.opentelemetry.io/otel v1.45.0 // indirect
 	go.opentelemetry.io/otel/metric v1.45.0 // indirect
 	go.opentelemetry.io/otel/trace v1.45.0 // indirect
-	go.yaml.in/yaml/v3 v3.0.4 // indirect
+	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	golang.org/x/net v0.60.0 // indirect
 	golang.org/x/sys v0.48.0 // indirect
 	golang.org/x/text v0.42.0 // indirect
@@ -60,6 +60,7 @@ require (
 replace (
 	github.com/hanzoai/limiters => ../../..
 	github.com/hanzoai/limiters/ratelimit/envoylimit => ../
+	github.com/hanzoai/limiters/ratelimit/goredis => ../../goredis
 )
 
 // In a workspace the requirements of all its modules count. Old ones name a genproto that still
