@@ -349,7 +349,7 @@ func (p *partition) doubtFleetLocked() {
 			continue
 		}
 		for _, amount := range b.asks[it.ask-1].amounts {
-			p.l.ledger.discard(it.entry, it.epoch, amount, dropUnknown)
+			p.l.ledger.doubtGrant(it.entry, it.epoch, amount)
 		}
 	}
 }

@@ -268,6 +268,7 @@ func (w *world) violations(lost func(counter) bool, nodes ...*node) (found []str
 	taken, perhaps := map[counter]uint64{}, map[counter]uint64{}
 	for i, n := range nodes {
 		found = append(found, n.returns(i, taken, perhaps)...)
+		n.asksFor(doubtful)
 	}
 	for c, units := range delivered {
 		key := string(appendCounterKey(nil, nodes[0].cfg.RedisKeyPrefix, c.key, nodes[0].number(c.epoch)))

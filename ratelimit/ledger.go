@@ -38,7 +38,7 @@ type ledger struct {
 	// delivered units. Tests set it before the first check. It is called under
 	// locks and must not call back.
 	settled func(key string, epoch int64, units uint64, cause dropCause)
-	// granted is told of units that a store granted, before settled is.
+	// granted is told of units that a store granted, or may have granted, before settled is.
 	granted func(key string, epoch int64, units uint64)
 	// returned is the same for units asked back: to is where they were added.
 	returned func(key string, epoch int64, units uint64, to *total)
@@ -64,6 +64,14 @@ func plus(a, b uint64) uint64 { return a + min(b, math.MaxUint64-a) }
 func (g *ledger) deliver(e *entry, epoch int64, units uint64) {
 	g.delivered.add(units)
 	g.tell(e, epoch, units, dropCauses)
+}
+
+// doubtGrant accounts for units that a store may have granted, to nobody who was told.
+func (g *ledger) doubtGrant(e *entry, epoch int64, units uint64) {
+	if g.granted != nil {
+		g.granted(e.key, epoch, units)
+	}
+	g.discard(e, epoch, units, dropUnknown)
 }
 
 // grant accounts for units that a store granted: counted there and then.

@@ -41,6 +41,7 @@ func TestRandomHistories(t *testing.T) {
 			"forget":     m.forget,
 			"record":     m.charge,
 			"reserve":    m.reserve,
+			"ask":        m.ask,
 			"settle":     m.settle,
 			"settle all": m.settleAll,
 			"override":   m.override,
@@ -69,6 +70,7 @@ type member struct {
 	closed bool
 	sent   map[string]store.Batch
 	open   []*Reservation
+	told   uint64 // units that the audit was told of by record, and as granted
 }
 
 // names are the keys of entities: odd ones among them, and more than the table holds.
@@ -95,7 +97,12 @@ func newMachine(t *testing.T, rt *rapid.T) *machine {
 				c.LocalCacheIdleTimeout = 2 * time.Hour
 			}
 		}, WithClock(m.clock.Node(offset)))
-		m.nodes = append(m.nodes, &member{node: n, sent: map[string]store.Batch{}})
+		member := &member{node: n, sent: map[string]store.Batch{}}
+		n.ledger.granted = func(key string, epoch int64, units uint64) {
+			n.audit.count(key, epoch, units)
+			member.told += units
+		}
+		m.nodes = append(m.nodes, member)
 	}
 	m.lastEpoch = m.nodes[0].epochAt(0)
 	return m
@@ -111,6 +118,7 @@ func someKey(rt *rapid.T) string { return rapid.SampledFrom(names).Draw(rt, "key
 func (n *member) record(d Decision, key string, epoch int64, units uint64) {
 	if !n.closing.begun() && (d.Verdict() == VerdictAllowed || n.cfg.CountLimited) {
 		n.audit.count(n.KeyName(key), epoch, units)
+		n.told += units
 	}
 }
 

@@ -3,6 +3,8 @@ package ratelimit
 // This file is the audit of units given back, for the harness of harness_test.go.
 
 import (
+	"context"
+	"errors"
 	"fmt"
 
 	"pgregory.net/rapid"
@@ -90,6 +92,23 @@ func (n *node) returns(i int, taken, perhaps map[counter]uint64) (found []string
 	return found
 }
 
+// asksFor adds what a store may have granted already to a batch without an answer.
+func (n *node) asksFor(doubtful map[counter]uint64) {
+	for _, p := range n.partitions {
+		if !p.carrying {
+			continue
+		}
+		for _, it := range p.batch.items {
+			if it.ask == 0 {
+				continue
+			}
+			for _, amount := range p.batch.asks[it.ask-1].amounts {
+				doubtful[counter{it.entry.key, it.epoch}] += amount
+			}
+		}
+	}
+}
+
 // reserve reserves units and counts what was recorded in the audit.
 func (n *node) reserve(key string, units uint64) *Reservation {
 	r := n.read()
@@ -124,6 +143,20 @@ func (m *machine) reserve(rt *rapid.T) {
 	n, key := m.someone(rt), someKey(rt)
 	res := n.node.reserve(key, rapid.SampledFrom([]uint64{1, 5, 12, 300}).Draw(rt, "units"))
 	judge(rt, res.Decision())
+	n.open = append(n.open, res)
+}
+
+// ask makes a reservation by the fleet's counters, or looks at them.
+func (m *machine) ask(rt *rapid.T) {
+	n, key := m.someone(rt), someKey(rt)
+	counted, told, epoch := n.Stats().Counted, n.told, n.epochAt(0)
+	res, err := n.ReserveFleet(context.Background(), key, rapid.SampledFrom([]uint64{0, 1, 5, 12, 300}).Draw(rt, "units"))
+	if err != nil && !errors.Is(err, ErrNotFleet) {
+		rt.Fatalf("ReserveFleet: %v", err)
+	}
+	if locally := n.Stats().Counted - counted - (n.told - told); locally > 0 {
+		n.audit.count(n.KeyName(key), epoch, locally)
+	}
 	n.open = append(n.open, res)
 }
 
