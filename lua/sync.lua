@@ -20,7 +20,7 @@
 -- Outcomes   1 applied · 2 duplicate · 3 stranger · 4 orphan · 5 bad sequence · 6 looked
 -- Notes      index of a write, 0 for the batch · code · value
 -- Codes      1 poisoned · 2 refused · 3 unexpiring · 4 saturated · 5 took only value
---            6 forgotten · 7 granted: 2^32 × word + its bits, 32 amounts to a word
+--            6 forgotten · 7 not granted: 2^32 × word + its bits, 32 amounts to a word
 -- A total is -1 unless it is all digits, and 2^53 - 1 at most. The sequence key holds
 -- "number nonce" of the last batch applied and each note as " index:code:value". Setting
 -- it comes first and may raise: then nothing was applied. After it nothing may raise.
@@ -80,20 +80,11 @@ local function claim() -- the window, and answers what its key holds
   return held
 end
 
-local function grant(at, counted) -- of a special write; returns the sum and bits by word
+local function room(at) -- for the counter of a special write; below 0 if the previous one holds no count
   local weight, limit, key = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]), KEYS[tonumber(ARGV[at + 3])]
-  local previous, granted, words = key and total(pcall('GET', key)) or 0, 0, {}
-  if previous < 0 then return 0, words end
+  local previous = key and total(pcall('GET', key)) or 0
   local low = previous % 2 ^ 20 -- no product may exceed 2^53
-  counted = counted + (previous - low) / 2 ^ 20 * weight + math.ceil(low * weight / 2 ^ 20)
-  for i = 0, tonumber(ARGV[at + 4]) - 1 do
-    local amount, word = tonumber(ARGV[at + 5 + i]), floor(i / 32)
-    if counted + granted + amount <= limit then
-      granted = granted + amount
-      words[word] = (words[word] or word * 2 ^ 32) + 2 ^ (i % 32)
-    end
-  end
-  return granted, words
+  return previous < 0 and -1 or limit - (previous - low) / 2 ^ 20 * weight - math.ceil(low * weight / 2 ^ 20)
 end
 
 local function failed(i, key, answer) -- notes why, and returns the total
@@ -111,20 +102,28 @@ local function added(i, key, delta, sum) -- returns the total, and whether it fa
 end
 
 local function bargain(i, at) -- over a special write, and returns the total
-  local key, change = KEYS[2 + i], tonumber(ARGV[10 + i])
+  local key, change, left, count, all = KEYS[2 + i], tonumber(ARGV[10 + i]), room(at), tonumber(ARGV[at + 4]), 0
+  for j = 1, count do all = all + ARGV[at + 4 + j] end
+  all = all + change
+  if count > 0 and change >= 0 and all <= left then -- else a new key would have to go again
+    local sum = pcall('INCRBY', key, all)
+    if type(sum) == 'number' and sum >= all and sum <= left then return (added(i, key, all, sum)) end
+    if type(sum) == 'number' then pcall('INCRBY', key, -all) end
+  end
   local value = pcall('GET', key)
-  local sum, failing = total(value), false
+  local sum, failing, words = total(value), false, {}
   if sum < 0 then return failed(i, key, value) end
   local taken = change < -sum and sum
   if taken then change = -taken end
-  local granted, words = grant(at, sum + change)
-  change = change + granted
+  for j = 0, count - 1 do
+    local amount, word = tonumber(ARGV[at + 5 + j]), floor(j / 32)
+    if sum + change + amount <= left then change = change + amount
+    else words[word] = (words[word] or word * 2 ^ 32) + 2 ^ (j % 32) end
+  end
   if change ~= 0 then sum, failing = added(i, key, change, pcall('INCRBY', key, format('%.0f', change))) end
   if failing then return sum end
   if taken then note(i, 5, taken) end
-  for word = 0, floor((ARGV[at + 4] - 1) / 32) do
-    if words[word] then note(i, 7, words[word]) end
-  end
+  for word = 0, floor((count - 1) / 32) do if words[word] then note(i, 7, words[word]) end end
   return sum
 end
 

@@ -158,6 +158,7 @@ func TestRefusedAndPoisoned(t *testing.T) {
 			delete(s.errors, "INCRBY a")
 			s.errors["GET a"] = text
 			s.expect(t, batch("seq win a", 4, -1), 4, 1, 60000, -1, 1, code, 0)
+			s.errors["INCRBY a"] = text
 			c.number = 5
 			s.expect(t, c, 5, 1, 60000, -1, 1, code, 0)
 			s.holds(t, "a", "4")

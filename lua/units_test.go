@@ -30,7 +30,7 @@ func TestTakings(t *testing.T) {
 	s.holds(t, "seq", "1 5 1:5:9007199254740990")
 }
 
-// A condition's words are 32 amounts; only those with a granted one are told.
+// A condition's words are 32 amounts; only those with one that is not granted are told.
 func TestGrants(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -39,19 +39,19 @@ func TestGrants(t *testing.T) {
 		condition      []int64 // weight, limit, place, count, amounts
 		want           []int64 // total, notes
 	}{
-		"as many as fit":           {"", "", 0, []int64{0, 10, 0, 4, 6, 5, 4, 1}, []int64{10, 1, 7, 5}},
-		"the delta counts first":   {"2", "", 3, []int64{0, 10, 0, 2, 5, 1}, []int64{10, 1, 7, 1}},
-		"none":                     {"10", "", 0, []int64{0, 10, 0, 1, 1}, []int64{10}},
-		"room is made":             {"10", "", -4, []int64{0, 10, 0, 2, 4, 1}, []int64{10, 1, 7, 1}},
-		"more room than there was": {"3", "", -4, []int64{0, 1, 0, 2, 1, 1}, []int64{1, 1, 5, 3, 1, 7, 1}},
-		"what is taken is granted": {"4", "", -4, []int64{0, 4, 0, 1, 4}, []int64{4, 1, 7, 1}},
-		"half of the previous":     {"", "3", 0, []int64{1 << 19, 3, 4, 2, 2, 1}, []int64{1, 1, 7, 2}},
-		"no previous":              {"", "", 0, []int64{1 << 20, 1, 4, 1, 1}, []int64{1, 1, 7, 1}},
-		"a poisoned previous":      {"1", "x", 1, []int64{1, 100, 4, 1, 1}, []int64{2}},
-		"a full previous":          {"", "9007199254740991", 0, []int64{1 << 20, 9007199254740991, 4, 1, 1}, []int64{0}},
-		"a full one, nearly":       {"", "9007199254740991", 0, []int64{1<<20 - 1, 9007190664806401, 4, 2, 2, 1}, []int64{1, 1, 7, 2}},
+		"as many as fit":           {"", "", 0, []int64{0, 10, 0, 4, 6, 5, 4, 1}, []int64{10, 1, 7, 10}},
+		"the delta counts first":   {"2", "", 3, []int64{0, 10, 0, 2, 5, 1}, []int64{10, 1, 7, 2}},
+		"none":                     {"10", "", 0, []int64{0, 10, 0, 1, 1}, []int64{10, 1, 7, 1}},
+		"room is made":             {"10", "", -4, []int64{0, 10, 0, 2, 4, 1}, []int64{10, 1, 7, 2}},
+		"more room than there was": {"3", "", -4, []int64{0, 1, 0, 2, 1, 1}, []int64{1, 1, 5, 3, 1, 7, 2}},
+		"what is taken is granted": {"4", "", -4, []int64{0, 4, 0, 1, 4}, []int64{4}},
+		"half of the previous":     {"", "3", 0, []int64{1 << 19, 3, 4, 2, 2, 1}, []int64{1, 1, 7, 1}},
+		"no previous":              {"", "", 0, []int64{1 << 20, 1, 4, 1, 1}, []int64{1}},
+		"a poisoned previous":      {"1", "x", 1, []int64{1, 100, 4, 1, 1}, []int64{2, 1, 7, 1}},
+		"a full previous":          {"", "9007199254740991", 0, []int64{1 << 20, 9007199254740991, 4, 1, 1}, []int64{0, 1, 7, 1}},
+		"a full one, nearly":       {"", "9007199254740991", 0, []int64{1<<20 - 1, 9007190664806401, 4, 2, 2, 1}, []int64{1, 1, 7, 1}},
 		"a poisoned counter":       {"x", "", 1, []int64{0, 100, 0, 1, 1}, []int64{-1, 1, 1, 0}},
-		"a full counter":           {"9007199254740991", "", 1, []int64{0, 9007199254740991, 0, 1, 1}, []int64{9007199254740991}},
+		"a full counter":           {"9007199254740991", "", 1, []int64{0, 9007199254740991, 0, 1, 1}, []int64{9007199254740991, 1, 7, 1}},
 		"an overflowing counter":   {"9223372036854775807", "", 1, []int64{0, 9007199254740991, 0, 1, 1}, []int64{9007199254740991, 1, 4, 0}},
 	} {
 		s := newServer()
@@ -76,9 +76,9 @@ func TestGrants(t *testing.T) {
 	}
 	c := call{keys: "seq win a b", number: 1, deltas: []int64{0, 2}, conditions: append([]int64{1, 0, 3, 0, 100}, amounts...)}
 	c.conditions = append(c.conditions, 2, 0, 4, 0, 1, 2)
-	want := []int64{1, 1, 60000, 3, 4, 1, 7, 1 << 31, 1, 7, 2<<32 + 1, 1, 7, 3<<32 + 8, 2, 7, 1}
+	want := []int64{1, 1, 60000, 3, 4, 1, 7, 1<<31 - 1, 1, 7, 2<<32 - 1, 1, 7, 3<<32 - 2, 1, 7, 3<<32 + 7}
 	s.expect(t, c, want...)
-	s.holds(t, "seq", "1 5 1:7:2147483648 1:7:8589934593 1:7:12884901896 2:7:1")
+	s.holds(t, "seq", "1 5 1:7:2147483647 1:7:8589934591 1:7:12884901886 1:7:12884901895")
 	want[1] = 2
 	s.expect(t, c, want...)
 }
@@ -114,5 +114,5 @@ func TestUnexpiring(t *testing.T) {
 	s.holds(t, "seq", "2 5")
 	delete(s.strings, "a")
 	c := call{keys: "seq win a", number: 3, deltas: []int64{0}, conditions: []int64{1, 0, 9, 0, 1, 4}}
-	s.expect(t, c, 3, 1, 60000, 4, 1, 3, 0, 1, 7, 1)
+	s.expect(t, c, 3, 1, 60000, 4, 1, 3, 0)
 }

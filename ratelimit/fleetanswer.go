@@ -20,12 +20,12 @@ func (p *partition) answerLocked(it *item, a *ask, c *fleetCall, now *reading, o
 	case e.threshold > store.MaxUnits: // which limits nothing
 		verdict = VerdictAllowed
 		p.countAskedLocked(c, e, now, open)
-	case c.units == 0 && a.limit > 0 && plus(a.pair.Sum(0), asked) <= a.limit:
+	case c.units == 0 && plus(a.pair.Sum(0), asked) <= l.limitOf(e.threshold):
 		verdict = VerdictAllowed
 	case l.countLimited:
 		p.countAskedLocked(c, e, now, open)
 	}
-	c.decision = l.fleetDecision(e, c, verdict, a.limit, &a.pair)
+	c.decision = l.fleetDecision(e, c, verdict, l.limitOf(e.threshold), &a.pair)
 }
 
 // countAskedLocked counts a call's units that the store did not, as a check does.

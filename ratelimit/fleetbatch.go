@@ -16,7 +16,7 @@ type ask struct {
 	amounts     []uint64   // of the calls that ask for units, in their order
 	looks       bool       // some ask for none
 	pair        level.Pair // of which only the times are known before the reply
-	limit       uint64
+	limit       uint64 // less what the epoch before weighs, if that is known
 	previous    span // where the key of the counter before is in the batch's
 }
 
@@ -128,8 +128,13 @@ func (p *partition) askLocked(i int, r *reading) {
 	a.limit = l.limitOf(e.threshold)
 	read := a.looks || e.wantRead || !e.read || l.kind != fixed && !e.prevFinal
 	a.previous = b.addLocked(e, read, p.prefix, i+1)
-	if a.pair.Fading == level.IsForgotten {
+	switch {
+	case a.pair.Fading == level.IsForgotten:
 		a.previous = span{}
+	case !read: // what the epoch before holds is final, and known
+		a.previous = span{}
+		a.pair.Before = e.slots[0].total
+		a.limit -= min(a.limit, a.pair.Sum(0))
 	}
 }
 
@@ -165,8 +170,11 @@ func (b *batch) finishAsks(keys string) {
 			continue
 		}
 		b.conditions = append(b.conditions, store.Condition{
-			Amounts: a.amounts, Limit: a.limit, Previous: keys[a.previous.from:a.previous.to], Weight: a.pair.Weight(),
+			Amounts: a.amounts, Limit: a.limit, Previous: keys[a.previous.from:a.previous.to],
 		})
+		if a.previous != (span{}) {
+			b.conditions[len(b.conditions)-1].Weight = a.pair.Weight()
+		}
 	}
 	n := 0
 	for i := range b.items {

@@ -4,6 +4,7 @@ package ratelimit
 
 import (
 	"context"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -251,6 +252,7 @@ func (p *partition) syncFleetIfFree() {
 		return
 	}
 	defer p.endTurn()
+	runtime.Gosched() // callers who were just answered may ask again, in the same script
 	p.syncFleet(p.l.life)
 }
 

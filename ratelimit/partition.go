@@ -111,7 +111,9 @@ func (p *partition) tick(ctx context.Context, lowest rank) error {
 	p.noteDeferred(lowest, left)
 	for {
 		size := p.batchSize()
-		size = max((size+1)/2, size-min(p.fleet.len(), p.fleetCalls())) // calls to the fleet come first
+		if waiting := min(p.fleet.len(), p.fleetCalls()); waiting > 0 { // they come first, and wait for this script
+			size = max(1, min(size/4, size-waiting))
+		}
 		p.taken = p.queue.pop(p.taken[:0], size, &quota)
 		if lowest == rankIdle {
 			p.taken = p.queue.takeAsked(p.taken, size)

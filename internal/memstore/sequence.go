@@ -17,7 +17,7 @@ type code uint8
 const (
 	noteTaken     code = iota + 5 // a negative delta took only value
 	noteForgotten                 // the store forgot what it acknowledged; index 0
-	noteGranted                   // value is 2^32 × word + the bits of its 32 amounts
+	noteUngranted                 // value is 2^32 × word + the bits of those of its 32 amounts that were not granted
 )
 
 // A note is one thing that a repetition is told again.
@@ -27,7 +27,7 @@ type note struct {
 	value int64
 }
 
-// wordBits is how many amounts a noteGranted answers.
+// wordBits is how many amounts a noteUngranted answers.
 const wordBits = 32
 
 // statusCodes are the codes of statuses, by status.
@@ -98,10 +98,10 @@ func tell(notes []note, batch *store.Batch, reply *store.Reply) {
 			if w.Delta < 0 && n.value <= -w.Delta {
 				r.Taken = uint64(n.value)
 			}
-		case noteGranted:
+		case noteUngranted:
 			for bit := range int64(wordBits) {
 				if at := n.value>>wordBits*wordBits + bit; n.value>>bit&1 == 1 && at < int64(len(r.Granted)) {
-					r.Granted[at] = true
+					r.Granted[at] = false
 				}
 			}
 		case noteForgotten:

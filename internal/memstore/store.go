@@ -160,6 +160,9 @@ func (s *Store) answer(batch *store.Batch, reply *store.Reply) {
 		}
 		if w.Condition != nil {
 			r.Granted = make([]bool, len(w.Condition.Amounts))
+			for j := range r.Granted {
+				r.Granted[j] = status == store.Written
+			}
 		}
 	}
 	tell(s.notes, batch, reply)

@@ -104,18 +104,18 @@ func (s *Store) noteStatus(i int, status store.Status) {
 	}
 }
 
-// noteGrants notes which amounts of write i were granted.
+// noteGrants notes which amounts of write i were not granted.
 func (s *Store) noteGrants(i int, granted []bool) {
 	for from := 0; from < len(granted); from += wordBits {
 		var bits int64
 		for j, yes := range granted[from:min(from+wordBits, len(granted))] {
-			if yes {
+			if !yes {
 				bits |= 1 << j
 			}
 		}
 		if bits != 0 {
 			word := int64(from / wordBits)
-			s.notes = append(s.notes, note{int64(i) + 1, noteGranted, word<<wordBits | bits})
+			s.notes = append(s.notes, note{int64(i) + 1, noteUngranted, word<<wordBits | bits})
 		}
 	}
 }

@@ -7,7 +7,7 @@ import "github.com/hanzoai/limiters/ratelimit/store"
 
 const (
 	noteLength = 3  // integers of a note: index of a write from 1, code, value
-	wordBits   = 32 // amounts that a note of grants answers
+	wordBits   = 32 // amounts that a note of what was not granted answers
 )
 
 // The codes of notes, as the script's header lists them.
@@ -18,17 +18,19 @@ const (
 	noteSaturated
 	noteTaken
 	noteForgotten
-	noteGranted
+	noteUngranted
 )
 
-// asAsked completes the result of a special write that took all it was asked to take,
-// and was granted nothing.
+// asAsked completes the result of a special write that took and granted all it was asked.
 func asAsked(w *store.Write, r *store.WriteResult) {
 	if w.Delta < 0 && r.Status == store.Written {
 		r.Taken = uint64(-w.Delta)
 	}
 	if w.Condition != nil {
 		r.Granted = make([]bool, len(w.Condition.Amounts))
+		for i := range r.Granted {
+			r.Granted[i] = r.Status == store.Written
+		}
 	}
 }
 
@@ -46,7 +48,7 @@ func decodeNotes(values []any, at int, batch *store.Batch, reply *store.Reply) e
 		if err != nil {
 			return err
 		}
-		code, err := integer(values, at+1, notePoisoned, noteGranted)
+		code, err := integer(values, at+1, notePoisoned, noteUngranted)
 		if err != nil {
 			return err
 		}
@@ -85,11 +87,11 @@ func noted(code, value int64, w *store.Write, r *store.WriteResult) {
 		if w.Delta < 0 && value <= -w.Delta {
 			r.Taken = uint64(value)
 		}
-	case noteGranted:
+	case noteUngranted:
 		first := value >> wordBits * wordBits
 		for bit := range int64(wordBits) {
 			if value>>bit&1 == 1 && first+bit < int64(len(r.Granted)) {
-				r.Granted[first+bit] = true
+				r.Granted[first+bit] = false
 			}
 		}
 	}

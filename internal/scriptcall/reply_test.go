@@ -94,6 +94,7 @@ func TestNotesBecomeResults(t *testing.T) {
 	}{
 		{store.Applied, nil, func(*store.Reply) {}},
 		{store.Applied, []int64{0, 6, 0}, func(r *store.Reply) { r.Forgotten = true }},
+		{store.Applied, []int64{4, 2, 0}, func(r *store.Reply) { r.Writes[3].Status, r.Writes[3].Granted[0] = store.Refused, false }},
 		{store.Applied, []int64{1, 1, 0}, func(r *store.Reply) { r.Writes[0].Status = store.Poisoned }},
 		{store.Applied, []int64{1, 2, 0}, func(r *store.Reply) { r.Writes[0].Status = store.Refused }},
 		{store.Applied, []int64{1, 3, 0}, func(r *store.Reply) { r.Writes[0].Status = store.Unexpiring }},
@@ -102,12 +103,12 @@ func TestNotesBecomeResults(t *testing.T) {
 		{store.Duplicate, []int64{3, 5, 2, 3, 2, 0}, func(r *store.Reply) { r.Writes[2].Taken, r.Writes[2].Status = 0, store.Refused }},
 		{store.Applied, []int64{2, 7, 5, 2, 7, 1<<32 + 129}, func(r *store.Reply) {
 			g := r.Writes[1].Granted
-			g[0], g[2], g[32], g[39] = true, true, true, true
+			g[0], g[2], g[32], g[39] = false, false, false, false
 		}},
 		{store.Applied, []int64{2, 7, 5, 2, 3, 0}, func(r *store.Reply) {
-			r.Writes[1].Granted[0], r.Writes[1].Granted[2], r.Writes[1].Status = true, true, store.Unexpiring
+			r.Writes[1].Granted[0], r.Writes[1].Granted[2], r.Writes[1].Status = false, false, store.Unexpiring
 		}},
-		{store.Applied, []int64{2, 7, 5, 2, 1, 0}, func(r *store.Reply) { r.Writes[1].Status = store.Poisoned }},
+		{store.Applied, []int64{2, 7, 5, 2, 1, 0}, func(r *store.Reply) { r.Writes[1].Status = store.Poisoned; clear(r.Writes[1].Granted) }},
 		// What cannot be.
 		{store.Applied, []int64{3, 5, 6}, func(*store.Reply) {}},
 		{store.Applied, []int64{1, 5, 1}, func(*store.Reply) {}},
@@ -122,12 +123,13 @@ func TestNotesBecomeResults(t *testing.T) {
 		want := store.Reply{
 			Number: 7, Outcome: c.outcome, Time: 1_700_000_000_000_005, Window: 60_000, Reads: []int64{9},
 			Writes: []store.WriteResult{
-				{Total: 1}, {Total: 2, Granted: make([]bool, 40)}, {Total: 3, Taken: 5, Granted: []bool{}}, {Total: 4, Granted: []bool{false}},
+				{Total: 1}, {Total: 2, Granted: slices.Repeat([]bool{true}, 40)}, {Total: 3, Taken: 5, Granted: []bool{}}, {Total: 4, Granted: []bool{true}},
 			},
 		}
 		if c.outcome == store.Orphan {
 			for i := range want.Writes {
 				want.Writes[i].Status, want.Writes[i].Taken = store.Skipped, 0
+				clear(want.Writes[i].Granted)
 			}
 		}
 		c.want(&want)

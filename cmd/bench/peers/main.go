@@ -11,12 +11,18 @@
 //	ratio sliding VALUE   our time in a sliding window / in a leaky one, one key
 //	ratio sliding_10000   the same on all keys (10,000)
 //	ratio sliding_refused the same of refusals, one key
+//	ratio checkfleet VALUE decisions of CheckFleet per second of Redis' processor time /
+//	                      redis_rate's, 64 callers, 10,000 keys
+//	ratio checkfleet_64   the same on 64 keys
+//	ratio checkfleet_one  the same on one
+//	ratio fleet_alone VALUE p99 of a lone CheckFleet beside a tick of 20,000 entities /
+//	                      (the longest script + a round trip)
 //
 // A ratio is computed within each round; the median of the rounds is printed.
 //
 // It is a module of its own so that nobody inherits these libraries. The files in
-// the order of a run: main, contestant (memory, remote), slot, rounds, figures,
-// plot, gate.
+// the order of a run: main, contestant (memory, remote), asking, alone, slot, rounds,
+// figures, plot, gate.
 package main
 
 import (
@@ -66,7 +72,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		}
 	}
 	contestants := inMemory()
-	remote, stop, err := openRemote(o.redis)
+	remote, address, stop, err := openRemote(o.redis)
 	if err == nil {
 		contestants = append(contestants, remote)
 		defer stop()
@@ -75,12 +81,17 @@ func run(args []string, stdout, stderr io.Writer) int {
 	}
 
 	writeHeader(stdout, o, err)
+	asking, err := measureFleet(o, address, stdout)
+	if err != nil {
+		fmt.Fprintf(stderr, "peers: %v\n", err)
+		return exitFailed
+	}
 	all, err := measure(o, contestants, stdout)
 	if err != nil {
 		fmt.Fprintf(stderr, "peers: %v\n", err)
 		return exitFailed
 	}
-	found := ratios(all, names(contestants))
+	found := append(ratios(all, names(contestants)), asking...)
 	writeRatios(stdout, all, found)
 	if o.plot != "" {
 		if err := writePlot(o.plot, o, all, names(contestants)); err != nil {

@@ -62,8 +62,12 @@ func openOurs(int) (*instance, error) {
 const threshold = 1 << 50
 
 func newOurs(config ratelimit.Config) (*ratelimit.Limiter, error) {
+	return newOursAt("memory://", config)
+}
+
+func newOursAt(url string, config ratelimit.Config) (*ratelimit.Limiter, error) {
 	config.GlobalThreshold = threshold
-	config.RedisURLs = []string{"memory://"}
+	config.RedisURLs = []string{url}
 	return ratelimit.New(config, ratelimit.WithLogger(slog.New(slog.DiscardHandler)))
 }
 

@@ -14,13 +14,13 @@ import (
 )
 
 // openRemote returns redis_rate on the Redis at an address, or on a server that it
-// starts if there is none. Call stop at the end.
-func openRemote(address string) (c contestant, stop func(), err error) {
+// starts if there is none, and that server's address. Call stop at the end.
+func openRemote(address string) (c contestant, at string, stop func(), err error) {
 	stop = func() {}
 	if address == "" {
 		server, err := localredis.Start()
 		if err != nil {
-			return c, stop, err
+			return c, "", stop, err
 		}
 		address = server.Address()
 		stop = func() { _ = server.Stop() }
@@ -29,11 +29,11 @@ func openRemote(address string) (c contestant, stop func(), err error) {
 	if err := client.Ping(context.Background()).Err(); err != nil {
 		client.Close()
 		stop()
-		return c, func() {}, fmt.Errorf("no Redis at %s: %w", address, err)
+		return c, "", func() {}, fmt.Errorf("no Redis at %s: %w", address, err)
 	}
 	open := func(int) (*instance, error) { return openRedisRate(client), nil }
 	end := stop
-	return contestant{name: "redis_rate", remote: true, open: open}, func() {
+	return contestant{name: "redis_rate", remote: true, open: open}, address, func() {
 		client.Close()
 		end()
 	}, nil
