@@ -47,3 +47,29 @@ func TestTheFirstAndTheLastUnitAreNoted(t *testing.T) {
 		}
 	}
 }
+
+// In a strict window this node's units are taken to have come as late as they can have: they
+// stay until the last of them has left.
+func TestAStrictBeginningHoldsUnitsAsLongAsTheyMayBeInTheWindow(t *testing.T) {
+	t.Parallel()
+	const window, mono = 60, 1000
+	for _, strict := range []bool{false, true} {
+		s := NewSliding(window, 30, strict)
+		b := Beginning{Mono: mono, EpochAt: mono - 30, Window: window, ReadAt: mono, Own: [2]uint64{300, 600}, First: mono - 50, Last: mono - 4}
+		var r Ring
+		var h Slide
+		r.Begin(&s, &h, &b)
+		for _, row := range []struct {
+			after int64
+			want  float64 // if strict
+		}{{0, 900}, {29, 900}, {34, 600}, {55, 600}, {60, 0}} {
+			r.Roll(&s, &h, mono+row.after)
+			switch got := s.Level(&h, mono+row.after); {
+			case strict && got != row.want:
+				t.Errorf("strict, after %d: level %v, want %v", row.after, got, row.want)
+			case !strict && row.after > 0 && row.want > 0 && got >= row.want:
+				t.Errorf("after %d: level %v, want less than %v: they came evenly", row.after, got, row.want)
+			}
+		}
+	}
+}

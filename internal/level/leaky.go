@@ -71,15 +71,9 @@ func (m *Leaky) Reset(threshold uint64, reads bool, tick int64) int64 {
 // tick has passed. It is finite, never negative, and never grows with wait.
 func (m *Leaky) Highest(threshold uint64, tick, wait int64) float64 {
 	highest := max(m.Level(threshold, wait), m.afterRead(threshold, 0, wait))
-	last := min(tick, wait)
-	highest = max(highest, m.afterRead(threshold, last, wait))
-	for _, boundary := range [...]int64{-m.Into, m.Window - m.Into} {
-		// Between boundaries what a read brings rises or falls all the way.
-		if 0 < boundary && boundary < last {
-			highest = max(highest, m.afterRead(threshold, boundary, wait))
-		}
-	}
-	return highest
+	// A read in between brings no more: as long as what it would bring rises, later is higher, and
+	// once that falls faster than it leaks, all that it brings is what the totals weigh by then.
+	return max(highest, m.afterRead(threshold, min(tick, wait), wait))
 }
 
 // slack is added to what falls in time, as a part of it: a level that is computed from

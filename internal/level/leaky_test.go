@@ -223,3 +223,33 @@ func TestLooseCountsPendingUnitsWhole(t *testing.T) {
 		}
 	}
 }
+
+// No read within the tick brings the level higher than the highest, wherever boundaries lie.
+func TestTheHighestLevelIsThatOfAnyRead(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		units := rapid.Float64Range(0, 200)
+		m := Leaky{
+			Window: minute, Into: rapid.Int64Range(-minute+1, minute-1).Draw(rt, "into"), Elapsed: rapid.Int64Range(0, minute).Draw(rt, "elapsed"),
+			FleetBefore: units.Draw(rt, "fleet before"), Fleet: units.Draw(rt, "fleet"),
+			LocalBefore: units.Draw(rt, "local before"), Local: units.Draw(rt, "local"),
+		}
+		m.Estimate = m.Weighed()
+		threshold := rapid.Uint64Range(1, 200).Draw(rt, "threshold")
+		tick, wait := rapid.Int64Range(1, minute).Draw(rt, "tick"), rapid.Int64Range(0, 2*minute).Draw(rt, "wait")
+		highest := m.Highest(threshold, tick, wait)
+		last := min(tick, wait)
+		reads := []int64{last, -m.Into, m.Window - m.Into}
+		for i := range int64(100) {
+			reads = append(reads, last/100*i)
+		}
+		for _, read := range reads {
+			if got := m.afterRead(threshold, read, wait); 0 <= read && read <= last && got > highest*(1+1e-9) {
+				rt.Fatalf("read after %d of %d: level %v after %d, the highest is %v", read, tick, got, wait, highest)
+			}
+		}
+		if got := m.Level(threshold, wait); got > highest {
+			rt.Fatalf("without a read the level is %v, the highest %v", got, highest)
+		}
+	})
+}
