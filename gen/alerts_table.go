@@ -69,9 +69,15 @@ var alertsTable = alerts{
 		},
 		{
 			Name: "LimiterOverridesDiffer", For: "15m", Severity: "warning",
-			Expr:        "max by (job, scope) (<overrides_loaded>) != min by (job, scope) (<overrides_loaded>)",
+			Expr:        "max by (job, scope) (<overrides_checksum>) != min by (job, scope) (<overrides_checksum>)",
 			Summary:     "The nodes of {{ $labels.job }} have different overrides.",
 			Description: "Limiter {{ $labels.scope }}: some node did not get the last change, so an entity has different thresholds on different nodes.",
+		},
+		{
+			Name: "LimiterOverridesNotRead", For: "15m", Severity: "warning",
+			Expr:        "<overrides_refresh_ok> == 0",
+			Summary:     "{{ $labels.instance }} cannot read its overrides.",
+			Description: "Limiter {{ $labels.scope }}: those in force stay, so a change of a limit, or a new block, has no effect on this node. Its log says why.",
 		},
 		{
 			Name: "LimiterTableTooSmall", For: "30m", Severity: "info",

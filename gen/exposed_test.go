@@ -22,6 +22,7 @@ import (
 	"github.com/hanzoai/limiters/internal/clock"
 	"github.com/hanzoai/limiters/internal/memstore"
 	"github.com/hanzoai/limiters/ratelimit"
+	"github.com/hanzoai/limiters/ratelimit/overrides"
 	"github.com/hanzoai/limiters/ratelimit/store"
 )
 
@@ -51,14 +52,25 @@ func expose(t *testing.T) exposed {
 	cfg.CustomKeys = ratelimit.Overrides{"key0": 10}
 	var text bytes.Buffer
 	var nodes []*ratelimit.Limiter
+	var watchers []*overrides.Watcher
+	answers := []error{nil, overrides.ErrAbsent, overrides.ErrMalformed, errors.New("unreachable")}
+	source := overrides.SourceFunc(func(context.Context) (map[string]uint64, error) {
+		err := answers[0]
+		answers = append(answers[1:], err)
+		return cfg.CustomKeys, err
+	})
 	for i := range 2 {
-		lim, err := ratelimit.New(cfg, ratelimit.WithClock(fake), ratelimit.WithLogger(nil), ratelimit.WithMetricsSet(metrics.NewSet()),
+		set := metrics.NewSet()
+		lim, err := ratelimit.New(cfg, ratelimit.WithClock(fake), ratelimit.WithLogger(nil), ratelimit.WithMetricsSet(set),
 			ratelimit.WithPartitions(ratelimit.Partition{Name: "a", Store: a}, ratelimit.Partition{Name: "b", Store: b}))
 		if err != nil {
 			t.Fatalf("node %d: %v", i, err)
 		}
 		t.Cleanup(func() { lim.Close(context.Background()) })
 		nodes = append(nodes, lim)
+		w := overrides.New(lim, source, overrides.WithClock(fake), overrides.WithLogger(nil), overrides.WithMetricsSet(set))
+		t.Cleanup(w.Close)
+		watchers = append(watchers, w)
 	}
 	for second := range 180 {
 		for key := range 20 {
@@ -69,6 +81,9 @@ func expose(t *testing.T) exposed {
 		a.fails.Store(second >= 60 && second < 63)
 		b.fails.Store(second >= 60 && second < 63)
 		fake.Advance(time.Second)
+		for _, w := range watchers {
+			_ = w.Refresh(t.Context()) // fails three times of four
+		}
 	}
 	for _, lim := range nodes {
 		lim.WritePrometheus(&text)

@@ -59,6 +59,8 @@ func smallMetrics() metricTable {
 			{Name: "paired_total", Field: "paired", Kind: "counter", Form: paired, Unit: "units", Labels: []label{{"from", sides}, {"to", sides}}, Help: "|Two|."},
 			{Name: "each_ms", Field: "eachMS", Kind: "histogram", Form: partition, Unit: "milliseconds", Labels: []label{perPartition}, Buckets: []string{"0.5", "1"}, Help: "Some."},
 			{Name: "crossed_total", Field: "crossed", Kind: "counter", Form: crossed, Unit: "units", Labels: []label{operations, perPartition}, Help: "Some."},
+			{Name: "about", Field: "about", Kind: "gauge", Form: described, Unit: "none", Labels: []label{{Name: "version"}, {Name: "go"}}, Help: "\\ \"One\"."},
+			{Name: "afar", Kind: "gauge", Form: elsewhere, Unit: "units", Help: "One."},
 			{Name: "error_total", Field: "errorTotal", Kind: "counter", Form: failures, Unit: "units", Labels: []label{{Name: "step"}, {Name: "cause"}, perPartition}, Help: "Some."},
 		},
 		Steps:  []constant{{"StepA", "a"}, {"StepB", "b"}},
@@ -74,7 +76,7 @@ func smallTables() tables {
 			{Title: "First", Panels: []panel{
 				{Title: "A", Doc: "Shows A.", Unit: "short", Queries: []query{{"max by (scope) (<one>)", "most {{scope}}"}, {"min by (scope) (<one>)", "fewest {{scope}}"}}},
 				{Title: "B", Doc: "Shows B.", Unit: "ops", Stacked: true, Queries: []query{{`sum by (result) (rate(<named_total{result="good"}>[$__rate_interval]))`, "{{result}}"}}},
-				{Title: "C", Doc: "Shows C.", Unit: "short", Queries: []query{{"<indexed>", "{{side}}"}}},
+				{Title: "C", Doc: "Shows C.", Unit: "short", Queries: []query{{"<indexed>", "{{side}}"}, {"<about>", "{{version}}"}, {"<afar>", "afar"}}},
 				{Title: "D", Doc: "Shows D.", Unit: "ops", Queries: []query{{"rate(<paired_total>[$__rate_interval])", "{{from}} {{to}}"}}},
 			}},
 			{Title: "Second", Panels: []panel{
@@ -146,7 +148,7 @@ func TestFilesBeginWithTheMarker(t *testing.T) {
 func TestCheckNamesStaleFiles(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
-	all := "docs/alerts/limiters.yaml, docs/configuration.md, docs/dashboards/limiters.json, docs/metrics.md, ratelimit/config_fields_gen.go, ratelimit/config_gen.go, ratelimit/metrics_gen.go"
+	all := "docs/alerts/limiters.yaml, docs/configuration.md, docs/dashboards/limiters.json, docs/metrics.md, internal/exposition/families_gen.go, ratelimit/config_fields_gen.go, ratelimit/config_gen.go, ratelimit/metrics_gen.go"
 	wantStale := func(step, paths string) {
 		t.Helper()
 		err := run([]string{"-check"}, root, &bytes.Buffer{})

@@ -5,6 +5,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -51,6 +52,8 @@ const (
 	paired    form = "paired"    // an array of arrays, by the positions of two labels' values; none for equal ones
 	partition form = "partition" // a slice by partition
 	crossed   form = "crossed"   // a slice by partition for each value of the first label
+	described form = "described" // one field; its labels' values are the process's
+	elsewhere form = "elsewhere" // not in the struct: another package registers it
 	failures  form = "failures"  // a method: by step, cause and partition, made when first asked for
 )
 
@@ -105,6 +108,18 @@ func (m metric) LabelText() string {
 	return strings.Join(parts, "; ")
 }
 
+// Held returns the metrics that the struct holds.
+func (t metricTable) Held() []metric {
+	return slices.DeleteFunc(slices.Clone(t.Metrics), func(m metric) bool { return m.Form == elsewhere })
+}
+
+// Sorted returns the metrics in the order of their names.
+func (t metricTable) Sorted() []metric {
+	sorted := slices.Clone(t.Metrics)
+	slices.SortFunc(sorted, func(a, b metric) int { return strings.Compare(a.Name, b.Name) })
+	return sorted
+}
+
 // FullName is the name with its prefix.
 func (t metricTable) FullName(m metric) string { return t.Prefix + m.Name }
 
@@ -125,6 +140,7 @@ func (t metricTable) Series(m metric) string {
 	switch m.Form {
 	case paired:
 		n = len(m.Labels[0].Values) * (len(m.Labels[0].Values) - 1)
+	case described:
 	case failures:
 		n, perPartition = len(t.Steps)*len(t.Causes), true
 	default:

@@ -161,6 +161,32 @@ var metricsTable = metricTable{
 			Name: "overrides_loaded", Field: "overridesLoaded", Kind: "gauge", Form: single, Unit: "entity keys",
 			Help: "Overrides in force.",
 		},
+		{
+			Name: "overrides_checksum", Field: "overridesChecksum", Kind: "gauge", Form: single, Unit: "none",
+			Help: "A checksum of the overrides in force, their keys and thresholds: nodes with the same have the same. 0 if there are none.",
+		},
+		{
+			Name: "threshold", Field: "threshold", Kind: "gauge", Form: single, Unit: "units per window",
+			Help: "The global threshold, of keys without one of their own.",
+		},
+		{
+			Name: "build_info", Field: "buildInfo", Kind: "gauge", Form: described, Unit: "none",
+			Labels: []label{{Name: "version"}, {Name: "go_version"}},
+			Help:   "Always 1: the version of the library's module, and that of Go.",
+		},
+		{
+			Name: "overrides_refresh_total", Kind: "counter", Form: elsewhere, Unit: "refreshes",
+			Labels: []label{{"result", []string{"ok", "absent", "unreachable", "malformed"}}},
+			Help:   "Refreshes of the overrides by package overrides, by result.",
+		},
+		{
+			Name: "overrides_refresh_ok", Kind: "gauge", Form: elsewhere, Unit: "0 or 1",
+			Help: "1 if the last refresh of the overrides was ok.",
+		},
+		{
+			Name: "overrides_refresh_success_timestamp_seconds", Kind: "gauge", Form: elsewhere, Unit: "seconds",
+			Help: "Unix time of the last refresh of the overrides that was ok; 0 if there was none.",
+		},
 	},
 	Steps: []constant{
 		{"StepConnect", store.StepConnect},

@@ -107,6 +107,9 @@ func (x exposed) ofMetric(e *metricsql.MetricExpr) ([]string, error) {
 // ofFunction judges functions of a range, which name their window and fit the kind
 // of the metric, and functions of values.
 func (x exposed) ofFunction(e *metricsql.FuncExpr) ([]string, error) {
+	if e.Name == "time" {
+		return nil, nil // a number
+	}
 	last := e.Args[len(e.Args)-1]
 	if e.Name == "clamp_max" {
 		last = e.Args[0]

@@ -60,6 +60,7 @@ func generate(t tables) ([]file, error) {
 	}{
 		{"docs/configuration.md", "configuration.md.tmpl", t.Config},
 		{"docs/metrics.md", "metrics.md.tmpl", t.Metrics},
+		{"internal/exposition/families_gen.go", "families.go.tmpl", t.Metrics},
 		{"ratelimit/config_fields_gen.go", "config_fields.go.tmpl", t.Config},
 		{"ratelimit/config_gen.go", "config.go.tmpl", t.Config},
 		{"ratelimit/metrics_gen.go", "metrics.go.tmpl", t.Metrics},

@@ -103,7 +103,9 @@ func TestCallsOfAForeignSequence(t *testing.T) {
 func TestAGrantOfAnEpochThatIsOverIsAskedForAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	strict := func(c *Config) { c.Window, c.WindowStrict, c.GlobalThreshold, c.Inclusive = WindowSliding, true, 10, true }
+	strict := func(c *Config) {
+		c.Window, c.WindowStrict, c.GlobalThreshold, c.Inclusive = WindowSliding, true, 10, true
+	}
 	n, other := w.node(strict), w.node(strict)
 	w.clock.Advance(59*time.Second + 900*time.Millisecond)
 	n.asksFleet("other", 1)

@@ -4,11 +4,11 @@ package ratelimit
 
 import (
 	"fmt"
-	"strings"
 	"sync"
 
 	"github.com/VictoriaMetrics/metrics"
 
+	"github.com/hanzoai/limiters/internal/exposition"
 	"github.com/hanzoai/limiters/ratelimit/store"
 )
 
@@ -133,13 +133,23 @@ type limiterMetrics struct {
 	lostTotals *metrics.Counter
 	// overrides_loaded (entity keys). Overrides in force.
 	overridesLoaded *metrics.Gauge
+	// overrides_checksum (none). A checksum of the overrides in force, their
+	// keys and thresholds: nodes with the same have the same. 0 if there are
+	// none.
+	overridesChecksum *metrics.Gauge
+	// threshold (units per window). The global threshold, of keys without one
+	// of their own.
+	threshold *metrics.Gauge
+	// build_info (none). Always 1: the version of the library's module, and
+	// that of Go.
+	buildInfo *metrics.Gauge
 }
 
 // newMetrics registers the time series of a limiter with set. It fails, and
 // leaves nothing behind, if one of them exists in set already: another limiter
 // has the same scope, or two partitions the same name.
 func newMetrics(set *metrics.Set, scope string, partitions []string) (m *limiterMetrics, err error) {
-	m = &limiterMetrics{registrar: registrar{set: set, labels: `{scope="` + labelValue(scope) + `"`}}
+	m = &limiterMetrics{registrar: registrar{set: set, labels: `{scope="` + exposition.LabelValue(scope) + `"`}}
 	defer func() {
 		// The set panics at a name it has; asking it first would race with another
 		// limiter.
@@ -150,7 +160,7 @@ func newMetrics(set *metrics.Set, scope string, partitions []string) (m *limiter
 	}()
 	byPartition := make([]string, len(partitions))
 	for i, name := range partitions {
-		byPartition[i] = `,partition="` + labelValue(name) + `"`
+		byPartition[i] = `,partition="` + exposition.LabelValue(name) + `"`
 	}
 
 	m.evalAllowed = m.counter("global_rate_limiter_eval_counts_total", `,result="allowed"`)
@@ -205,6 +215,9 @@ func newMetrics(set *metrics.Set, scope string, partitions []string) (m *limiter
 	m.windowMismatch = m.counter("global_rate_limiter_window_mismatch_total", "")
 	m.lostTotals = m.counter("global_rate_limiter_lost_totals_total", "")
 	m.overridesLoaded = m.gauge("global_rate_limiter_overrides_loaded", "")
+	m.overridesChecksum = m.gauge("global_rate_limiter_overrides_checksum", "")
+	m.threshold = m.gauge("global_rate_limiter_threshold", "")
+	m.buildInfo = m.gauge("global_rate_limiter_build_info", buildInfoLabels())
 	for _, label := range byPartition {
 		m.pipelineMS = append(m.pipelineMS, m.histogram("global_rate_limiter_pipeline_ms", label, pipelineMSBuckets))
 		m.recordsWrite = append(m.recordsWrite, m.counter("global_rate_limiter_records_total", `,op="write"`+label))
@@ -340,7 +353,7 @@ func (f *failureCounters) counter(r *registrar, name string, key failure) *metri
 	if f.counters == nil {
 		return new(metrics.Counter)
 	}
-	c := r.counter(name, `,step="`+labelValue(key.step)+`",cause="`+labelValue(key.cause)+`"`+f.byPartition[key.partition])
+	c := r.counter(name, `,step="`+exposition.LabelValue(key.step)+`",cause="`+exposition.LabelValue(key.cause)+`"`+f.byPartition[key.partition])
 	f.counters[key] = c
 	return c
 }
@@ -349,10 +362,4 @@ func (f *failureCounters) close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.counters = nil
-}
-
-// labelValue escapes s for use between the quotes of a label's value. Bytes that
-// are not UTF-8 become U+FFFD.
-func labelValue(s string) string {
-	return strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(strings.ToValidUTF8(s, "\uFFFD"))
 }

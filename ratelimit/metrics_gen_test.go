@@ -6,6 +6,7 @@ package ratelimit
 import (
 	"bytes"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -17,8 +18,8 @@ import (
 	"github.com/hanzoai/limiters/ratelimit/store"
 )
 
-// exposition is what a set writes, without the zero buckets of histograms.
-func exposition(set *metrics.Set) string {
+// written is what a set writes, without the zero buckets of histograms.
+func written(set *metrics.Set) string {
 	var b bytes.Buffer
 	set.WritePrometheus(&b)
 	return b.String()
@@ -46,6 +47,8 @@ func TestMetricsExistFromTheStart(t *testing.T) {
 		g + "dry_run_limited_total" + s + "}", g + "cache_size" + s + "}", g + "pending_sync_size" + s + "}", g + "deferred_size" + s + "}",
 		g + "undelivered_units" + s + "}", g + "window_seconds" + s + "}", g + "window_mismatch_total" + s + "}",
 		g + "waiting_calls" + s + "}", g + "lost_totals_total" + s + "}", g + "overrides_loaded" + s + "}",
+		g + "overrides_checksum" + s + "}", g + "threshold" + s + "}",
+		g + "build_info" + s + `,version="(devel)",go_version="` + runtime.Version() + `"}`,
 	}
 	for name, values := range map[string]string{
 		"eval_counts_total{result}":    "allowed limited",
@@ -117,7 +120,7 @@ func TestMetricsFieldsAndTheirSeries(t *testing.T) {
 	m.lostTotals.Set(27)
 	m.pipelineSizeRead.Update(500)
 	m.errorTotal(store.StepReply, store.CauseTimeout, 1).Inc()
-	got := exposition(set)
+	got := written(set)
 	for _, line := range strings.Split(`eval_counts_total{scope="s",result="allowed"} 1
 eval_counts_total{scope="s",result="limited"} 2
 dry_run_limited_total{scope="s"} 4
@@ -172,7 +175,7 @@ func TestMetricsBuckets(t *testing.T) {
 		h.Update(0)
 	}
 	got := map[string][]string{}
-	for line := range strings.SplitSeq(exposition(set), "\n") {
+	for line := range strings.SplitSeq(written(set), "\n") {
 		name, rest, found := strings.Cut(line, "_bucket{")
 		if _, bound, _ := strings.Cut(rest, `le="`); found && !strings.Contains(rest, `op="read"`) {
 			bound, _, _ = strings.Cut(bound, `"`)
@@ -205,7 +208,7 @@ func TestMetricsLabelValues(t *testing.T) {
 		set := metrics.NewSet()
 		m := mustMetrics(t, set, value, value)
 		m.errorTotal(store.StepSend, store.CauseTLS, 0).Inc()
-		text := exposition(set)
+		text := written(set)
 		for _, line := range []string{
 			`cache_size{scope="` + want + `"} 0`,
 			`partition_up{scope="` + want + `",partition="` + want + `"} 0`,
@@ -239,7 +242,7 @@ func TestMetricsClosedErrorLabels(t *testing.T) {
 	if got := m.errorTotal("", "", 0).Get(); got != 100 {
 		t.Errorf("unknown failures counted = %d, want 100", got)
 	}
-	if text := exposition(set); !strings.Contains(text, `error_total{scope="s",step="other",cause="other",partition="p"} 100`) {
+	if text := written(set); !strings.Contains(text, `error_total{scope="s",step="other",cause="other",partition="p"} 100`) {
 		t.Errorf("no error_total of other: %s", text)
 	}
 }

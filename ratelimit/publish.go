@@ -11,6 +11,7 @@ import (
 
 	"github.com/VictoriaMetrics/metrics"
 
+	"github.com/hanzoai/limiters/internal/exposition"
 	"github.com/hanzoai/limiters/internal/level"
 )
 
@@ -62,7 +63,11 @@ func (l *Limiter) publish(r reading) {
 	m.fleetCanceled.Set(fleet.Canceled)
 	m.waitingCalls.Set(float64(l.waits.resting.Load()))
 	m.windowSeconds.Set(l.cfg.WindowInterval.Seconds())
-	m.overridesLoaded.Set(float64(len(l.thresholds.current.Load().exact)))
+	overrides := l.thresholds.current.Load()
+	m.overridesLoaded.Set(float64(len(overrides.exact)))
+	m.overridesChecksum.Set(float64(overrides.checksum))
+	m.threshold.Set(float64(l.cfg.GlobalThreshold))
+	m.buildInfo.Set(1)
 
 	var queued, entered, deferred, mismatches, lost uint64
 	var transitions [level.Tiers][level.Tiers]uint64
@@ -118,9 +123,10 @@ func (p *partition) snapshot() health {
 }
 
 // WritePrometheus writes the limiter's metrics, as of the last tick, in the text
-// format that Prometheus reads. docs/metrics.md lists them.
+// format that Prometheus reads, with help and type. docs/metrics.md lists them. With
+// [WithMetricsSet] it writes all of that set.
 func (l *Limiter) WritePrometheus(w io.Writer) {
-	l.metrics.set.WritePrometheus(w)
+	exposition.Write(w, l.metrics.set)
 }
 
 // openMetrics registers a limiter's metrics: with the caller's set, or with one of
@@ -136,27 +142,13 @@ func openMetrics(set *metrics.Set, scope string, partitions []string, logger *sl
 	if m, err = newMetrics(set, scope, partitions); err != nil {
 		return nil, nil, err
 	}
-	name := exposedName + `{scope="` + labelValue(scope) + `"}`
-	if !claim(name) {
+	withdraw, first := exposition.Expose("limiter "+scope, set)
+	if !first {
 		logger.Warn("ratelimit: another limiter of this process has the same scope; "+
-			"this one's metrics are not exposed with those of package metrics", "scope", scope)
-		return m, m.unregister, nil
+			"this one's metrics are exposed with those of package metrics once that one is closed", "scope", scope)
 	}
-	metrics.RegisterSet(set)
 	return m, func() {
-		metrics.UnregisterSet(set, false)
-		metrics.UnregisterMetric(name)
+		withdraw()
 		m.unregister()
 	}, nil
-}
-
-// exposedName is the metric by which a limiter claims its scope in the default set,
-// where a name can be registered once: no time series must be exposed twice.
-const exposedName = "global_rate_limiter_exposed"
-
-// claim registers a gauge that is 1, and reports false if it exists already.
-func claim(name string) (ok bool) {
-	defer func() { ok = recover() == nil }() // the set panics at a name it has
-	metrics.NewGauge(name, nil).Set(1)
-	return true
 }

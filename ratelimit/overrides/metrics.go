@@ -3,9 +3,9 @@ package overrides
 // This file holds a watcher's metrics.
 
 import (
-	"strconv"
-
 	"github.com/VictoriaMetrics/metrics"
+
+	"github.com/hanzoai/limiters/internal/exposition"
 )
 
 // A result is how a refresh ended, and a metric label.
@@ -30,33 +30,25 @@ type gauges struct {
 	unregister func() // takes them out of sight
 }
 
+// openGauges makes metrics in a set of their own. They are exposed with those of
+// package metrics or, if set is not nil, as a part of it; while another watcher of the
+// scope has them there, they are out of sight.
 func openGauges(set *metrics.Set, scope string) *gauges {
-	own := set == nil
-	if own {
-		set = metrics.NewSet()
-		metrics.RegisterSet(set)
-	}
-	var names []string
+	own := metrics.NewSet()
 	name := func(metric, labels string) string {
-		full := "global_rate_limiter_overrides_" + metric + "{scope=" + strconv.Quote(scope) + labels + "}"
-		names = append(names, full)
-		return full
+		return "global_rate_limiter_overrides_" + metric + `{scope="` + exposition.LabelValue(scope) + `"` + labels + "}"
 	}
 	g := &gauges{
-		ok:    set.GetOrCreateGauge(name("refresh_ok", ""), nil),
-		since: set.GetOrCreateGauge(name("refresh_success_timestamp_seconds", ""), nil),
+		ok:    own.NewGauge(name("refresh_ok", ""), nil),
+		since: own.NewGauge(name("refresh_success_timestamp_seconds", ""), nil),
 	}
 	for r := range g.refreshes {
-		g.refreshes[r] = set.GetOrCreateCounter(name("refresh_total", ",result="+strconv.Quote(result(r).String())))
+		g.refreshes[r] = own.NewCounter(name("refresh_total", `,result="`+exposition.LabelValue(result(r).String())+`"`))
 	}
-	g.unregister = func() {
-		if own {
-			metrics.UnregisterSet(set, true)
-			return
-		}
-		for _, name := range names {
-			set.UnregisterMetric(name)
-		}
+	if set == nil {
+		g.unregister, _ = exposition.Expose("overrides "+scope, own)
+	} else {
+		g.unregister = exposition.Join(set, "overrides "+scope, own)
 	}
 	return g
 }

@@ -15,7 +15,6 @@ import (
 	"os/signal"
 	"time"
 
-	"github.com/VictoriaMetrics/metrics"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
@@ -36,8 +35,6 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	// Otherwise limiters write no types, and their series are untyped.
-	metrics.ExposeMetadata(true)
 
 	server := &http.Server{Addr: "127.0.0.1:8080", Handler: newHandler(lim, prometheus.NewRegistry()), ReadHeaderTimeout: 5 * time.Second}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)

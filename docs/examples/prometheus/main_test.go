@@ -8,11 +8,9 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"testing"
 
-	"github.com/VictoriaMetrics/metrics"
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
@@ -20,11 +18,6 @@ import (
 
 	"github.com/hanzoai/limiters/ratelimit"
 )
-
-func TestMain(m *testing.M) {
-	metrics.ExposeMetadata(true) // as main does: it is one switch for the process
-	os.Exit(m.Run())
-}
 
 func newLimiter(t *testing.T, scope string) *ratelimit.Limiter {
 	t.Helper()
