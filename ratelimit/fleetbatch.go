@@ -16,8 +16,8 @@ type ask struct {
 	amounts     []uint64   // of the calls that ask for units, in their order
 	looks       bool       // some ask for none
 	pair        level.Pair // of which only the times are known before the reply
-	limit       uint64 // less what the epoch before weighs, if that is known
-	previous    span // where the key of the counter before is in the batch's
+	limit       uint64     // less what the epoch before weighs, if that is known
+	previous    span       // where the key of the counter before is in the batch's
 }
 
 // limitOf is the largest sum that a threshold admits.
