@@ -267,3 +267,18 @@ func TestARefusedReturnIsOwedAcrossABoundary(t *testing.T) {
 		}
 	}
 }
+
+// A bucket holds what a burst may be under the threshold of now, whatever it was before.
+func TestABucketIsCutWhenTheThresholdFalls(t *testing.T) {
+	t.Parallel()
+	for name, kind := range windows {
+		n := newWorld(t).node(func(c *Config) { kind(c); c.GlobalThreshold, c.BurstInterval = 1000, DefaultConfig().WindowInterval/20 })
+		capacity := uint64(n.burst.Capacity(1000))
+		n.Check("k", capacity)
+		n.SetOverrides(Overrides{"k": 500})
+		d := n.Check("k", 1)
+		if want := time.Duration(n.window) / 500; d.Allowed() || d.RetryAfter() > want+1 {
+			t.Errorf("%s: %v, retry after %v, want limited for %v, the time in which one unit leaks", name, d.Verdict(), d.RetryAfter(), want)
+		}
+	}
+}

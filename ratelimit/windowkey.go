@@ -1,7 +1,8 @@
 package ratelimit
 
 // This file is the number that the window key holds, so that two deployments with
-// different windows under one prefix are told: both limiters say so, whatever differs.
+// different windows under one prefix are told: whichever comes second says so, whatever
+// differs.
 
 import (
 	"hash/fnv"

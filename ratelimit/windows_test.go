@@ -152,15 +152,16 @@ func TestWindowsThatDifferHaveNumbersThatDiffer(t *testing.T) {
 		}
 		seen[number] = cfg.String()
 	}
-	w := newWorld(t)
-	leaks, fixes := w.node(nil), w.node(func(c *Config) { c.Window = WindowFixed })
-	for range 2 {
-		leaks.check("k", 1)
-		fixes.check("k", 1)
+	for _, kinds := range [][2]WindowKind{{WindowLeaky, WindowFixed}, {WindowFixed, WindowLeaky}, {WindowSliding, WindowFixed}, {WindowLeaky, WindowSliding}} {
+		w := newWorld(t)
+		first, second := w.node(func(c *Config) { c.Window = kinds[0] }), w.node(func(c *Config) { c.Window = kinds[1] })
+		first.check("k", 1)
 		w.clock.Advance(time.Second)
-	}
-	if !strings.Contains(fixes.log.String(), "another window") {
-		t.Errorf("the second said nothing of the first: %s", fixes.log)
+		second.check("k", 1)
+		w.clock.Advance(time.Second)
+		if got, want := strings.Contains(second.log.String(), "another window"), windowNumber(first.cfg) != windowNumber(second.cfg); got != want {
+			t.Errorf("%s after %s: said so: %v, want %v: %s", kinds[1], kinds[0], got, want, second.log)
+		}
 	}
 }
 
