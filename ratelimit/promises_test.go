@@ -282,3 +282,26 @@ func TestABucketIsCutWhenTheThresholdFalls(t *testing.T) {
 		}
 	}
 }
+
+// A wait that was told under another threshold is told anew.
+func TestAWaitIsThatOfTheThresholdOfNow(t *testing.T) {
+	t.Parallel()
+	for name, kind := range windows {
+		n := newWorld(t).node(func(c *Config) { kind(c); c.Inclusive = true })
+		for range 10 {
+			n.Check("k", 10)
+			n.world.clock.Advance(2 * time.Second)
+		}
+		for _, threshold := range []uint64{100, 50, 90, 20} {
+			n.SetOverrides(Overrides{"k": threshold})
+			d := n.Check("k", 1)
+			if want := n.WaitFor("k", 1); d.RetryAfter() != want || d.Allowed() && want != 0 {
+				t.Errorf("%s: at a threshold of %d %v, retry after %v; WaitFor says %v", name, threshold, d.Verdict(), d.RetryAfter(), want)
+			}
+		}
+		n.world.clock.Advance(n.WaitFor("k", 1))
+		if d := n.Check("k", 1); !d.Allowed() {
+			t.Errorf("%s: after the wait that was told at a threshold of 20: %v at level %v", name, d.Verdict(), d.Level())
+		}
+	}
+}
