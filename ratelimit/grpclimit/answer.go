@@ -81,7 +81,9 @@ func (i *Interceptor) refuse(ds ratelimit.Decisions) error {
 		}
 	}
 	if i.limited != nil {
-		return i.limited(ds[longest])
+		if err := i.limited(ds[longest]); status.Code(err) != codes.OK {
+			return err
+		} // a limited call never passes
 	}
 	text := "the rate limit is exceeded"
 	if len(i.limits) > 1 {

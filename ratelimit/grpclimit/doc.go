@@ -1,7 +1,8 @@
 // Package grpclimit limits gRPC calls by a [ratelimit.Limiter]: by an interceptor
 // for unary calls and one for streams.
 //
-//	limit, err := grpclimit.New(lim, grpclimit.Metadata("x-api-key"))
+//	limit, err := grpclimit.New(lim, grpclimit.Metadata("x-api-key"),
+//		grpclimit.WithSkip(grpclimit.Health))
 //	…
 //	server := grpc.NewServer(
 //		grpc.ChainUnaryInterceptor(limit.Unary),

@@ -81,7 +81,7 @@ func (i *Interceptor) ask(ctx context.Context, call Call) (context.Context, erro
 		case err != nil:
 			return nil, refused(err)
 		case key == "":
-			return nil, ErrEmptyKey
+			return nil, emptyKey(ctx, l.Key, call)
 		}
 		units := uint64(1)
 		if l.Cost != nil {
@@ -107,14 +107,20 @@ func (i *Interceptor) decide(ctx context.Context, items []group.Item) ratelimit.
 	return group.Decide(ctx, items)
 }
 
-// refused returns the status for a key function's failure: the failure's own, or one
-// that does not show it.
+// refused returns the status for a key function's failure: the failure's own, that of a
+// context that ended, or one that does not show it.
 func refused(err error) error {
 	if own, ok := errors.AsType[interface {
 		error
 		GRPCStatus() *status.Status
-	}](err); ok {
+	}](err); ok && own.GRPCStatus().Code() != codes.OK { // OK would end the call as if it had been served
 		return own
+	}
+	switch {
+	case errors.Is(err, context.Canceled):
+		return status.FromContextError(context.Canceled).Err()
+	case errors.Is(err, context.DeadlineExceeded):
+		return status.FromContextError(context.DeadlineExceeded).Err()
 	}
 	return status.Error(codes.InvalidArgument, "whose call this is cannot be told")
 }

@@ -38,7 +38,7 @@ func WithCost(cost func(ctx context.Context, call Call) uint64) Option {
 	return func(o *options) { o.cost = cost }
 }
 
-// WithSkip hands calls to the handler, uncounted, for which skip is true: health
+// WithSkip hands calls to the handler, uncounted, for which skip is true: [Health]
 // checks, for instance. It is called before the key function.
 func WithSkip(skip func(ctx context.Context, call Call) bool) Option {
 	return func(o *options) { o.skip = skip }
@@ -64,7 +64,8 @@ func WithMessages() Option {
 	return func(o *options) { o.messages = true }
 }
 
-// WithLimited has f make the error with which a limited call ends. nil is the
+// WithLimited has f make the error with which a limited call ends; of nil, or an error
+// with the code OK, the default is taken: no limited call passes. A nil f is the
 // default: ResourceExhausted, with RetryInfo.
 func WithLimited(f func(d ratelimit.Decision) error) Option {
 	return func(o *options) { o.limited = f }

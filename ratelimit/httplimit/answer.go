@@ -3,7 +3,9 @@ package httplimit
 // This file answers the requests that do not reach the handler.
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 )
 
@@ -13,6 +15,7 @@ type problem struct {
 	Type     string   `json:"type,omitempty"` // without: about:blank
 	Title    string   `json:"title"`
 	Status   int      `json:"status"`
+	Detail   string   `json:"detail,omitempty"`
 	Violated []string `json:"violated-policies,omitempty"`
 }
 
@@ -28,8 +31,20 @@ func limitedBody(policies ...string) []byte {
 
 var nameless = encode(problem{Title: http.StatusText(http.StatusBadRequest), Status: http.StatusBadRequest})
 
-// refused answers requests that have no key.
-func refused(w http.ResponseWriter, _ *http.Request, _ error) {
+var tooLate = encode(problem{Title: http.StatusText(http.StatusServiceUnavailable), Status: http.StatusServiceUnavailable})
+
+// refused answers requests that have no key. It tells the names of missing fields and
+// nothing else of the reason. A context that ended while the key was looked for is not
+// the request's fault.
+func refused(w http.ResponseWriter, _ *http.Request, reason error) {
+	if missing, ok := errors.AsType[*MissingError](reason); ok {
+		answer(w, http.StatusBadRequest, encode(problem{Title: http.StatusText(http.StatusBadRequest), Status: http.StatusBadRequest, Detail: missing.detail()}))
+		return
+	}
+	if errors.Is(reason, context.Canceled) || errors.Is(reason, context.DeadlineExceeded) {
+		answer(w, http.StatusServiceUnavailable, tooLate)
+		return
+	}
 	answer(w, http.StatusBadRequest, nameless)
 }
 

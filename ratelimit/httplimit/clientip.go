@@ -19,12 +19,17 @@ const (
 	XForwardedFor Forwarding = iota
 	// Forwarded is RFC 7239: Forwarded: for=client, for=proxy.
 	Forwarded
+	// XRealIP is what nginx and others set to one address: X-Real-IP: client.
+	XRealIP
 )
 
-// field returns the field's canonical name.
-func (f Forwarding) field() string {
-	if f == Forwarded {
+// Field returns the field's canonical name.
+func (f Forwarding) Field() string {
+	switch f {
+	case Forwarded:
 		return "Forwarded"
+	case XRealIP:
+		return "X-Real-Ip"
 	}
 	return "X-Forwarded-For"
 }
@@ -40,6 +45,16 @@ type Proxies struct {
 	// append to it or to replace it: one that hands on what the client sent lets
 	// the client choose its address.
 	Forwarding Forwarding
+	// TrustedHops counts instead of comparing addresses: it is how many elements of
+	// the field your proxies append to what a client sent, and the first of those is
+	// the client. It is for load balancers whose addresses are not known: 1 for one
+	// that appends its peer, 2 for one that appends its peer and itself. A field with
+	// fewer elements is an error. With Trusted, the peer has to be one of those;
+	// without, every peer is believed, so nobody else may reach this server. 0 is none;
+	// with XRealIP it has to be.
+	TrustedHops int
+	// IPv4Bits is how much of an IPv4 address makes the key, from 1 to 32; 0 is 32.
+	IPv4Bits int
 	// IPv6Bits is how much of an IPv6 address makes the key, from 1 to 128; 0 is
 	// 64, for whoever has an IPv6 address has 2^64 of them.
 	IPv6Bits int
@@ -54,21 +69,26 @@ var ErrForwarding = errors.New("httplimit: the forwarding field does not name th
 var ErrPeer = errors.New("httplimit: the peer has no IP address")
 
 // ClientIP returns a key function that answers the client's IP address: of IPv4 the
-// whole address, of IPv6 its network, as in "2001:db8:1:2::/64". The error names
-// what is wrong with p.
+// whole address, or its network of IPv4Bits, of IPv6 its network, as in
+// "2001:db8:1:2::/64". IPv6 addresses that stand for one of IPv4 (mapped, compatible,
+// NAT64 of 64:ff9b::/96, SIIT, 6to4, Teredo) make that one's key. The error names what
+// is wrong with p.
 //
 // The address is that of the peer or, if the peer is trusted, the last one in the
 // forwarding field, written by that peer; if it is trusted too, the one before, and
 // so on, until one is not trusted or none is left. What stands further to the left
 // may have been written by anybody and is not even parsed. If an element that was
 // reached is malformed, empty, or names no address ("unknown", "_hidden"), the
-// key function fails: the request is one of a proxy's that does not tell.
+// key function fails: the request is one of a proxy's that does not tell. If a trusted
+// peer with an IP address sends no field at all, the request is its own and the peer is
+// the client, so that a proxy's health checks have a key; a proxy that does not set the
+// field for its clients makes one client of all of them.
 func ClientIP(p Proxies) (KeyFunc, error) {
 	c, err := NewClients(p)
 	if err != nil {
 		return nil, err
 	}
-	field := p.Forwarding.field()
+	field := p.Forwarding.Field()
 	return func(r *http.Request) (string, error) {
 		return c.Key(r.RemoteAddr, r.Header[field])
 	}, nil
@@ -81,20 +101,35 @@ type Clients struct {
 	trusted     []netip.Prefix
 	trustUnix   bool
 	previous    func(rest string) (node, before string, err error)
+	ipv4Bits    int
 	ipv6Bits    int
+	hops        int // 0: by address
+	single      bool
 	description string
 }
 
 // NewClients returns Clients that trust p.
 func NewClients(p Proxies) (*Clients, error) {
-	c := &Clients{ipv6Bits: p.IPv6Bits, previous: lastAddress, description: p.Forwarding.field()}
+	c := &Clients{
+		ipv4Bits: p.IPv4Bits, ipv6Bits: p.IPv6Bits, hops: p.TrustedHops, single: p.Forwarding == XRealIP,
+		previous: lastAddress, description: p.Forwarding.Field(),
+	}
 	var errs []error
 	switch p.Forwarding {
-	case XForwardedFor:
+	case XForwardedFor, XRealIP:
 	case Forwarded:
 		c.previous = lastForwarded
 	default:
-		errs = append(errs, fmt.Errorf("httplimit: Proxies.Forwarding: %d is neither XForwardedFor nor Forwarded", p.Forwarding))
+		errs = append(errs, fmt.Errorf("httplimit: Proxies.Forwarding: %d is neither XForwardedFor nor Forwarded nor XRealIP", p.Forwarding))
+	}
+	if c.hops < 0 || c.hops > 0 && c.single {
+		errs = append(errs, fmt.Errorf("httplimit: Proxies.TrustedHops: %d, want 0 or more, and 0 with XRealIP", p.TrustedHops))
+	}
+	if c.ipv4Bits == 0 {
+		c.ipv4Bits = 32
+	}
+	if c.ipv4Bits < 0 || c.ipv4Bits > 32 {
+		errs = append(errs, fmt.Errorf("httplimit: Proxies.IPv4Bits: %d is not from 0 to 32", p.IPv4Bits))
 	}
 	if c.ipv6Bits == 0 {
 		c.ipv6Bits = 64
@@ -131,14 +166,57 @@ func (c *Clients) Key(remote string, forwarded []string) (string, error) {
 		if len(forwarded) == 0 {
 			return "", fmt.Errorf("%w: %s is missing", ErrForwarding, c.description)
 		}
-		return c.walk(netip.Addr{}, forwarded)
+		return c.forwarded(netip.Addr{}, forwarded)
+	case c.hops > 0 && len(c.trusted) == 0 && !c.trustUnix:
+		return c.forwarded(netip.Addr{}, forwarded)
 	default:
 		return "", fmt.Errorf("%w: %q", ErrPeer, remote)
 	}
-	if !c.trusts(client) {
+	if !c.trusts(client) && (c.hops == 0 || len(c.trusted) > 0 || c.trustUnix) {
 		return c.text(client), nil
 	}
-	return c.walk(client, forwarded)
+	return c.forwarded(client, forwarded)
+}
+
+// forwarded returns the key of the client that a peer which is believed names.
+func (c *Clients) forwarded(peer netip.Addr, lines []string) (string, error) {
+	switch {
+	case c.hops > 0:
+		return c.count(lines)
+	case c.single && len(lines) > 1:
+		return "", fmt.Errorf("%w: %s occurs %d times", ErrForwarding, c.description, len(lines))
+	case c.single && len(lines) == 1:
+		client, err := parseNode(strings.Trim(lines[0], " \t"))
+		if err != nil {
+			return "", fmt.Errorf("%w: %s: %w", ErrForwarding, c.description, err)
+		}
+		return c.text(client), nil
+	}
+	return c.walk(peer, lines)
+}
+
+// count goes as many elements through the forwarding field, from the right, as trusted
+// proxies append.
+func (c *Clients) count(lines []string) (string, error) {
+	left := c.hops
+	for i := len(lines) - 1; i >= 0; i-- {
+		for rest := lines[i]; ; {
+			node, before, err := c.previous(rest)
+			if left--; err == nil && left == 0 {
+				var client netip.Addr
+				if client, err = parseNode(node); err == nil {
+					return c.text(client), nil
+				}
+			}
+			if err != nil {
+				return "", fmt.Errorf("%w: %s: %w", ErrForwarding, c.description, err)
+			}
+			if rest = before; rest == "" {
+				break
+			}
+		}
+	}
+	return "", fmt.Errorf("%w: %s has %d elements, want %d", ErrForwarding, c.description, c.hops-left, c.hops)
 }
 
 // walk goes through the forwarding field from the right for as long as it meets
@@ -175,10 +253,15 @@ func (c *Clients) trusts(a netip.Addr) bool {
 
 // text returns the key of an address.
 func (c *Clients) text(a netip.Addr) string {
-	if a.Is4() || c.ipv6Bits == 128 {
+	a = inner(a)
+	bits := c.ipv6Bits
+	if a.Is4() {
+		bits = c.ipv4Bits
+	}
+	if bits == a.BitLen() {
 		return a.String()
 	}
-	p, err := a.Prefix(c.ipv6Bits)
+	p, err := a.Prefix(bits)
 	if err != nil {
 		panic(err) // the bits were checked
 	}

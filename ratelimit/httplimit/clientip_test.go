@@ -117,7 +117,11 @@ func TestProxiesNamesWhatIsWrong(t *testing.T) {
 		{Proxies{Trusted: []string{"::ffff:0:0/95"}}, `holds IPv4 and more`},
 		{Proxies{IPv6Bits: 129}, "129"},
 		{Proxies{IPv6Bits: -1}, "-1"},
-		{Proxies{Forwarding: 2}, "2 is neither"},
+		{Proxies{IPv4Bits: 33}, "33"},
+		{Proxies{IPv4Bits: -1}, "-1"},
+		{Proxies{TrustedHops: -1}, "-1"},
+		{Proxies{TrustedHops: 1, Forwarding: XRealIP}, "XRealIP"},
+		{Proxies{Forwarding: 3}, "3 is neither"},
 	} {
 		if _, err := ClientIP(row.p); err == nil || !strings.Contains(err.Error(), row.want) {
 			t.Errorf("ClientIP(%+v): error %v, want one with %s", row.p, err, row.want)

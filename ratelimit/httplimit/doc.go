@@ -2,7 +2,8 @@
 // net/http alone, and works with every router that takes middleware of the form
 // func(http.Handler) http.Handler.
 //
-//	limit, err := httplimit.New(lim, httplimit.Header("X-Api-Key"))
+//	limit, err := httplimit.New(lim, httplimit.Header("X-Api-Key"),
+//		httplimit.WithSkip(httplimit.Unlimited("/healthz")))
 //	…
 //	http.ListenAndServe(addr, limit(mux))
 //
@@ -10,7 +11,8 @@
 //
 // A [KeyFunc] says whose request it is: [Header], [ClientIP], or any function. When
 // it fails or answers the empty key, the request is refused with status 400, unless
-// [WithKeyErrors] or [WithEmptyKeys] lets it pass uncounted.
+// [WithKeyErrors] or [WithEmptyKeys] lets it pass uncounted. Probes and CORS preflights
+// have no key: skip them by [Unlimited].
 //
 // # Several limits
 //

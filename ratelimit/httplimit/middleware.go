@@ -63,6 +63,9 @@ func (m *middleware) wrap(next http.Handler) http.Handler {
 			l := &m.limits[i]
 			key, err := l.Key(r)
 			if action, reason := m.judge(key, err); reason != nil && action == Refuse {
+				if err == nil {
+					reason = emptyKey(l.Key, r)
+				}
 				m.onRefused(w, r, reason)
 				return
 			} else if reason != nil {

@@ -66,8 +66,8 @@ func WithCost(cost func(r *http.Request) uint64) Option {
 	return func(o *options) { o.cost = cost }
 }
 
-// WithSkip hands requests to the handler, uncounted, for which skip is true: health
-// checks, for instance. It is called before the key function.
+// WithSkip hands requests to the handler, uncounted, for which skip is true: see
+// [Unlimited]. It is called before the key function.
 func WithSkip(skip func(r *http.Request) bool) Option {
 	return func(o *options) { o.skip = skip }
 }
@@ -114,8 +114,9 @@ func WithLimited(f func(w http.ResponseWriter, r *http.Request, d ratelimit.Deci
 }
 
 // WithRefused has f answer requests that are refused for want of a key: the reason
-// is [ErrEmptyKey] or what the key function returned. nil is the default: status
-// 400 and a problem document that does not show the reason.
+// is [ErrEmptyKey], a [MissingError] among them, or what the key function returned. nil
+// is the default: a problem document that names fields which are missing, and nothing
+// else of the reason; status 400, or 503 if the reason is that a context ended.
 func WithRefused(f func(w http.ResponseWriter, r *http.Request, reason error)) Option {
 	return func(o *options) { o.onRefused = f }
 }
