@@ -75,6 +75,7 @@ type member struct {
 	stores    []*redisstore.Store
 
 	counted map[string]uint64 // by key; units that a check recorded; of the traffic's goroutine
+	granted map[string]uint64 // by key; by the fleet, to callers who waited; of the traffic's goroutine
 	lends   lender            // of the traffic's goroutine
 	halt    atomic.Bool
 	running sync.WaitGroup
@@ -195,7 +196,7 @@ func (f *fleet) start(name string) *member {
 func (f *fleet) startOn(name string, first int) *member {
 	f.Helper()
 	m := &member{
-		fleet: f, name: name, clock: &nodeClock{elastic: f.clock}, counted: map[string]uint64{},
+		fleet: f, name: name, clock: &nodeClock{elastic: f.clock}, counted: map[string]uint64{}, granted: map[string]uint64{},
 		lends: lender{asked: map[string]uint64{}},
 	}
 	if f.offset != nil {
@@ -237,9 +238,12 @@ func (m *member) traffic(rng *rand.Rand) {
 	law := rand.NewZipf(rng, 1.2, 8, uint64(len(m.fleet.keys)-1))
 	for !m.halt.Load() {
 		for range 1 + rng.IntN(16) {
-			if key := m.fleet.keys[law.Uint64()]; rng.IntN(3) > 0 {
+			switch key := m.fleet.keys[law.Uint64()]; rng.IntN(30) {
+			case 0:
+				m.ask(key, 1+rng.Uint64N(5), rng)
+			default:
 				m.offer(key, 1+rng.Uint64N(5))
-			} else {
+			case 1, 2, 3, 4, 5, 6, 7, 8, 9, 10:
 				m.spend(key, rng)
 			}
 		}

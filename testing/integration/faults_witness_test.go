@@ -32,6 +32,7 @@ type witness struct {
 	poisoned map[string]uint64 // guarded by mu
 	doubtful map[string]uint64 // guarded by mu
 	back     taken             // guarded by mu
+	asking   asking            // guarded by mu
 	losses   int               // guarded by mu; how often the server's data was destroyed
 	refused  uint64            // guarded by mu; units
 	open     carried           // guarded by mu; the batch without an answer
@@ -49,12 +50,14 @@ type carried struct {
 	number   uint64
 	writes   []store.Write
 	maybe    bool // an attempt may have been applied
+	asks     map[string]uint64
 }
 
 func newWitness(inner store.Store, now func() int64) *witness {
 	return &witness{
 		inner: inner, now: now, acked: map[string]uint64{}, since: map[string]uint64{},
 		poisoned: map[string]uint64{}, doubtful: map[string]uint64{}, failures: map[string]int{}, back: newTaken(),
+		asking: asking{map[string]uint64{}, map[string]uint64{}},
 	}
 }
 
@@ -126,6 +129,7 @@ func (w *witness) end(b *store.Batch, r *store.Reply, err error, losses int) {
 		var failed *store.Error
 		if !errors.As(err, &failed) || failed.Fate == store.Unknown {
 			w.open.maybe = true
+			w.open.asks = asks(b)
 		}
 		if failed != nil {
 			w.failures[failed.Cause]++
@@ -140,6 +144,7 @@ func (w *witness) end(b *store.Batch, r *store.Reply, err error, losses int) {
 				w.resent++
 			}
 		}
+		w.grantsLocked(b, r, losses)
 		for i, result := range r.Writes {
 			if b.Writes[i].Delta < 0 {
 				if result.Taken > 0 {
@@ -180,6 +185,10 @@ func (w *witness) giveUpLocked() {
 				continue
 			}
 			w.doubtful[write.Key] += uint64(write.Delta)
+		}
+		for counter, units := range w.open.asks {
+			w.doubtful[counter] += units
+			w.asking.doubt[counter] += units
 		}
 	}
 	w.open = carried{}
