@@ -80,6 +80,12 @@ var alertsTable = alerts{
 			Description: "Limiter {{ $labels.scope }}: those in force stay, so a change of a limit, or a new block, has no effect on this node. Its log says why.",
 		},
 		{
+			Name: "LimiterPlansRefused", For: "15m", Severity: "warning",
+			Expr:        "<plans_refresh_ok> == 0",
+			Summary:     "{{ $labels.instance }} refuses its file of plans.",
+			Description: "Plans {{ $labels.scope }}: those in force stay, so a change has no effect on this node. Its log says file, line and field; limits check says it before a roll-out.",
+		},
+		{
 			Name: "LimiterTableTooSmall", For: "30m", Severity: "info",
 			Expr:        `increase(<eviction_total{cause="size"}>[10m]) > ignoring (cause) <cache_size>`,
 			Summary:     "{{ $labels.instance }} replaces its whole local table within ten minutes.",

@@ -64,6 +64,14 @@ var dashboardTable = dashboard{
 				},
 			},
 			{
+				Title: "Plans read", Unit: "ops",
+				Doc: "Refreshes of files of plans per second, by result, and how many nodes refuse theirs: it is gone or wrong, and what was in force before stays.",
+				Queries: []query{
+					{"sum by (job, scope, result) (rate(<plans_refresh_total>[$__rate_interval]))", "{{job}} {{scope}} {{result}}"},
+					{"count by (job, scope) (<plans_refresh_ok> == 0)", "nodes that refuse {{job}} {{scope}}"},
+				},
+			},
+			{
 				Title: "Global threshold", Unit: "short",
 				Doc: "The highest and the lowest global threshold of a node. The two lines must be one, except while a change is rolled out.",
 				Queries: []query{

@@ -20,6 +20,7 @@ import (
 	"gopkg.in/yaml.v2"
 
 	"github.com/hanzoai/limiters/internal/clock"
+	"github.com/hanzoai/limiters/internal/exposition"
 	"github.com/hanzoai/limiters/internal/memstore"
 	"github.com/hanzoai/limiters/ratelimit"
 	"github.com/hanzoai/limiters/ratelimit/overrides"
@@ -68,6 +69,9 @@ func expose(t *testing.T) exposed {
 		}
 		t.Cleanup(func() { lim.Close(context.Background()) })
 		nodes = append(nodes, lim)
+		read := exposition.OpenPlans(set, cfg.Scope)
+		read.Observe(true)
+		read.Observe(false)
 		w := overrides.New(lim, source, overrides.WithClock(fake), overrides.WithLogger(nil), overrides.WithMetricsSet(set))
 		t.Cleanup(w.Close)
 		watchers = append(watchers, w)

@@ -187,6 +187,15 @@ var metricsTable = metricTable{
 			Name: "overrides_refresh_success_timestamp_seconds", Kind: "gauge", Form: elsewhere, Unit: "seconds",
 			Help: "Unix time of the last refresh of the overrides that was ok; 0 if there was none.",
 		},
+		{
+			Name: "plans_refresh_total", Kind: "counter", Form: elsewhere, Unit: "refreshes",
+			Labels: []label{{"result", []string{"ok", "refused"}}},
+			Help:   "Refreshes of a file of plans by package plans, by result.",
+		},
+		{
+			Name: "plans_refresh_ok", Kind: "gauge", Form: elsewhere, Unit: "0 or 1",
+			Help: "1 if the last refresh of the file of plans was ok.",
+		},
 	},
 	Steps: []constant{
 		{"StepConnect", store.StepConnect},

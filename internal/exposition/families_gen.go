@@ -109,6 +109,14 @@ var families = []Family{
 		Help: "Counters that one acknowledged batch wrote (write), and those that it only read (read).",
 	},
 	{
+		Name: "global_rate_limiter_plans_refresh_ok", Kind: "gauge", Unit: "0 or 1",
+		Help: "1 if the last refresh of the file of plans was ok.",
+	},
+	{
+		Name: "global_rate_limiter_plans_refresh_total", Kind: "counter", Unit: "refreshes",
+		Help: "Refreshes of a file of plans by package plans, by result.",
+	},
+	{
 		Name: "global_rate_limiter_records_total", Kind: "counter", Unit: "counters",
 		Help: "Counters written and counters read in acknowledged batches.",
 	},

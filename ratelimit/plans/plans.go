@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"maps"
 	"slices"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/VictoriaMetrics/metrics"
 
+	"github.com/hanzoai/limiters/internal/exposition"
 	"github.com/hanzoai/limiters/ratelimit"
 )
 
@@ -24,10 +24,10 @@ import (
 // [Plans.Close] them. They are safe for concurrent use.
 type Plans struct {
 	path    string
-	base    ratelimit.Config // immutable
-	options *options         // immutable
-	pools   *pools           // immutable; nil with WithPartitions
-	gauges  *gauges          // immutable
+	base    ratelimit.Config  // immutable
+	options *options          // immutable
+	pools   *pools            // immutable; nil with WithPartitions
+	gauges  *exposition.Plans // immutable
 	current atomic.Pointer[rules]
 
 	mu        sync.Mutex
@@ -42,7 +42,7 @@ type Plans struct {
 type limit struct {
 	made    string // the configuration, but for what changes without another limiter
 	limiter *ratelimit.Limiter
-	set     *metrics.Set // of the limiter alone: two of one name have the same metrics for a moment
+	conceal func() // takes its metrics out of sight
 }
 
 // ErrClosed is what [Plans.Refresh] answers after Close.
@@ -61,7 +61,7 @@ func Open(path string, base ratelimit.Config, opts ...Option) (*Plans, error) {
 			return nil, err
 		}
 	}
-	p.gauges = openGauges(p.options.set, base.Scope, p.writeMetrics)
+	p.gauges = exposition.OpenPlans(p.options.set, base.Scope)
 	if err := p.Refresh(context.Background()); err != nil {
 		return nil, errors.Join(err, p.Close(context.Background()))
 	}
@@ -151,7 +151,7 @@ func (p *Plans) limitersLocked(f *File) (next, made map[string]*limit, err error
 		if own := p.overrides[name]; own != nil {
 			limiter.SetOverrides(own)
 		}
-		next[name] = &limit{text, limiter, set}
+		next[name] = &limit{text, limiter, exposition.ExposeIn(p.options.set, "limiter "+cfg.Scope, set)}
 		made[name] = next[name]
 	}
 	return next, made, nil
@@ -189,7 +189,9 @@ func (p *Plans) endWithin(ctx context.Context, gone map[string]*limit) error {
 	var errs []error
 	for name, l := range gone {
 		closing.Go(func() {
-			if err := l.limiter.Close(ctx); err != nil {
+			err := l.limiter.Close(ctx)
+			l.conceal()
+			if err != nil {
 				p.log(slog.LevelWarn, "ratelimit: a limit that is gone lost counts", slog.String("limit", name), slog.Any("error", err))
 				mu.Lock()
 				defer mu.Unlock()
@@ -203,7 +205,7 @@ func (p *Plans) endWithin(ctx context.Context, gone map[string]*limit) error {
 
 // noteLocked says how a reload ended, if there is something new to say. It requires mu.
 func (p *Plans) noteLocked(err error, changes []string) {
-	p.gauges.observe(err == nil)
+	p.gauges.Observe(err == nil)
 	was := p.problem
 	p.problem = ""
 	if err != nil {
@@ -238,14 +240,6 @@ func (p *Plans) inForce() map[string]*limit {
 		return r.limits
 	}
 	return nil
-}
-
-// writeMetrics writes those of the limiters in force.
-func (p *Plans) writeMetrics(w io.Writer) {
-	limits := p.inForce()
-	for _, name := range slices.Sorted(maps.Keys(limits)) {
-		limits[name].set.WritePrometheus(w)
-	}
 }
 
 // Limits returns the names of the limits, sorted.
@@ -294,7 +288,7 @@ func (p *Plans) Close(ctx context.Context) error {
 	}
 	p.closed = true
 	err := p.endWithin(ctx, p.inForce())
-	p.gauges.unregister()
+	p.gauges.Withdraw()
 	if p.pools != nil {
 		err = errors.Join(err, p.pools.close())
 	}

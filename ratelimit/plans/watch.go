@@ -1,17 +1,12 @@
 package plans
 
-// This file reads the file again and again, and counts how that goes.
+// This file reads the file again and again.
 
 import (
 	"context"
 	"fmt"
-	"io"
 	"math/rand/v2"
-	"strconv"
-	"sync/atomic"
 	"time"
-
-	"github.com/VictoriaMetrics/metrics"
 )
 
 // Run refreshes every interval, a tenth more or less, until ctx ends, and returns ctx's error;
@@ -48,58 +43,4 @@ func (p *Plans) Run(ctx context.Context, interval time.Duration) error {
 // A driver is a clock that calls what is due while it advances, as fake clocks do.
 type driver interface {
 	Tick(interval time.Duration, f func()) (stop func())
-}
-
-// gauges are the metrics of reloads. They are safe for concurrent use.
-type gauges struct {
-	good, bad  *metrics.Counter
-	ok         *metrics.Gauge
-	unregister func() // takes them out of sight
-}
-
-// openGauges registers metrics, and what write writes, until they are unregistered.
-func openGauges(set *metrics.Set, scope string, write func(io.Writer)) *gauges {
-	own := set == nil
-	if own {
-		set = metrics.NewSet()
-		metrics.RegisterSet(set)
-	}
-	var ended atomic.Bool // a writer cannot be taken out of a set
-	set.RegisterMetricsWriter(func(w io.Writer) {
-		if !ended.Load() {
-			write(w)
-		}
-	})
-	var names []string
-	name := func(metric, labels string) string {
-		full := "global_rate_limiter_plans_" + metric + "{scope=" + strconv.Quote(scope) + labels + "}"
-		names = append(names, full)
-		return full
-	}
-	return &gauges{
-		good: set.GetOrCreateCounter(name("refresh_total", `,result="ok"`)),
-		bad:  set.GetOrCreateCounter(name("refresh_total", `,result="refused"`)),
-		ok:   set.GetOrCreateGauge(name("refresh_ok", ""), nil),
-		unregister: func() {
-			ended.Store(true)
-			if own {
-				metrics.UnregisterSet(set, true)
-				return
-			}
-			for _, name := range names {
-				set.UnregisterMetric(name)
-			}
-		},
-	}
-}
-
-// observe counts a reload.
-func (g *gauges) observe(ok bool) {
-	if ok {
-		g.good.Inc()
-		g.ok.Set(1)
-	} else {
-		g.bad.Inc()
-		g.ok.Set(0)
-	}
 }
