@@ -305,3 +305,29 @@ func TestAWaitIsThatOfTheThresholdOfNow(t *testing.T) {
 		}
 	}
 }
+
+// An entity at a tenth of its threshold may get slices at the tick, or fall below it first: the
+// wait holds either way.
+func TestAWaitHoldsWhetherTheTickMakesSlicesOrNot(t *testing.T) {
+	t.Parallel()
+	refused := 0
+	for at := 55 * time.Second; at < 75*time.Second; at += 70 * time.Millisecond {
+		n := newWorld(t).node(func(c *Config) { c.Window, c.SyncByUnits, c.GlobalThreshold = WindowSliding, false, 1000 })
+		n.world.clock.Advance(time.Second)
+		n.Check("k", 9)
+		n.world.clock.Advance(at)
+		n.SetOverrides(Overrides{"k": 80})
+		d := n.Check("k", 75)
+		if d.Allowed() {
+			continue
+		}
+		refused++
+		n.world.clock.Advance(d.RetryAfter())
+		if again := n.Check("k", 75); !again.Allowed() {
+			t.Fatalf("after %v: told to wait %v, refused at level %v", at, d.RetryAfter(), again.Level())
+		}
+	}
+	if refused == 0 {
+		t.Error("nothing was refused")
+	}
+}
