@@ -81,9 +81,10 @@ local function claim() -- the window, and answers what its key holds
 end
 
 local function room(at) -- for the counter of a special write; below 0 if the previous one holds no count
-  local weight, limit, key = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]), KEYS[tonumber(ARGV[at + 3])]
-  local previous = key and total(pcall('GET', key)) or 0
-  local low = previous % 2 ^ 20 -- no product may exceed 2^53
+  local limit, key = tonumber(ARGV[at + 2]), KEYS[tonumber(ARGV[at + 3])]
+  if not key then return limit end
+  local previous = total(pcall('GET', key))
+  local low, weight = previous % 2 ^ 20, tonumber(ARGV[at + 1]) -- no product may exceed 2^53
   return previous < 0 and -1 or limit - (previous - low) / 2 ^ 20 * weight - math.ceil(low * weight / 2 ^ 20)
 end
 
