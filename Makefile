@@ -80,6 +80,11 @@ bench-peers: ## measure a decision beside other libraries'
 bench-gate: ## fail if a decision became slower beside the floor and x/time/rate
 	cd cmd/bench/peers && go run . -gate $(CURDIR)/$(RESULTS)/peers.txt
 
+# It needs a redis-server, and a quiet machine.
+.PHONY: bench-envoy
+bench-envoy: ## measure Envoy's rate limit service beside the original
+	cd ratelimit/envoylimit/beside && go run ./cost
+
 .PHONY: bench-smoke
 bench-smoke: ## run every benchmark once, briefly: that they work, not how fast
 	go test -run '^$$' -bench . -benchtime 1x $(PACKAGES)
@@ -130,6 +135,7 @@ performance: ## measure all that docs/performance.md shows; wants a quiet machin
 	$(MAKE) --no-print-directory scale >bin/scale.txt
 	sed -n 's/^ *scale_test.go:[0-9]*: //p' bin/scale.txt >$(RESULTS)/scale.txt
 	go run ./cmd/bench -nodes 20 $(if $(REDIS),-redis $(REDIS) -clean) >$(RESULTS)/fleet.txt
+	cd ratelimit/envoylimit/beside && go run ./cost >$(CURDIR)/$(RESULTS)/envoy.txt
 	go run ./cmd/bench page
 
 .PHONY: integration

@@ -67,7 +67,7 @@ func compare(t *testing.T, s scenario) tally {
 	clock := ratelimittest.NewClockAt(start)
 	files := s.read(t)
 	theirs := newOriginal(t, clock, files, s.on("MERGE_DOMAIN_CONFIG"))
-	ours := newOurs(t, clock, s.config(t), files, s.on("MERGE_DOMAIN_CONFIG"))
+	ours := newOurs(t, clock, s.config(t), files, s.on("MERGE_DOMAIN_CONFIG"), ratelimittest.NewStore(clock))
 	g := newGenerator(t, files, seed)
 	seen := tally{}
 	for i := range perScenario {

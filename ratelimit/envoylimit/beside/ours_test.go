@@ -105,11 +105,11 @@ func (s scenario) config(t *testing.T) envoylimit.Config {
 }
 
 // newOurs starts our service on the clock.
-func newOurs(t *testing.T, clock *ratelimittest.Clock, cfg envoylimit.Config, files []envoylimit.File, merge bool) *envoylimit.Service {
+func newOurs(t *testing.T, clock *ratelimittest.Clock, cfg envoylimit.Config, files []envoylimit.File, merge bool, store *ratelimittest.Store) *envoylimit.Service {
 	t.Helper()
 	cfg.Clock, cfg.Logger = clock, slog.New(slog.DiscardHandler)
 	cfg.Options = []ratelimit.Option{
-		ratelimittest.WithStore(ratelimittest.NewStore(clock)), ratelimit.WithMetricsSet(metrics.NewSet()),
+		ratelimittest.WithStore(store), ratelimit.WithMetricsSet(metrics.NewSet()),
 	}
 	service, err := envoylimit.New(cfg)
 	if err != nil {

@@ -20,16 +20,16 @@ import (
 )
 
 type redisSettings struct {
-	RedisType          string        `env:"REDIS_TYPE" envDefault:"SINGLE"`
-	RedisSocketType    string        `env:"REDIS_SOCKET_TYPE" envDefault:"unix"`
-	RedisURL           string        `env:"REDIS_URL" envDefault:"/var/run/nutcracker/ratelimit.sock"`
-	RedisAuth          string        `env:"REDIS_AUTH"`
-	RedisSentinelAuth  string        `env:"REDIS_SENTINEL_AUTH"`
-	RedisTLS           bool          `env:"REDIS_TLS"`
-	RedisTLSClientCert string        `env:"REDIS_TLS_CLIENT_CERT"`
-	RedisTLSClientKey  string        `env:"REDIS_TLS_CLIENT_KEY"`
-	RedisTLSCACert     string        `env:"REDIS_TLS_CACERT"`
-	RedisTimeout       time.Duration `env:"REDIS_TIMEOUT" envDefault:"100ms"`
+	Type         string        `env:"REDIS_TYPE" envDefault:"SINGLE"`
+	SocketType   string        `env:"REDIS_SOCKET_TYPE" envDefault:"unix"`
+	URL          string        `env:"REDIS_URL" envDefault:"/var/run/nutcracker/ratelimit.sock"`
+	Auth         string        `env:"REDIS_AUTH"`
+	SentinelAuth string        `env:"REDIS_SENTINEL_AUTH"`
+	TLS          bool          `env:"REDIS_TLS"`
+	ClientCert   string        `env:"REDIS_TLS_CLIENT_CERT"`
+	ClientKey    string        `env:"REDIS_TLS_CLIENT_KEY"`
+	CACert       string        `env:"REDIS_TLS_CACERT"`
+	Timeout      time.Duration `env:"REDIS_TIMEOUT" envDefault:"100ms"`
 }
 
 // limiterPrefix begins the names of the library's own variables.
@@ -45,7 +45,7 @@ func (s *settings) limiter(environ map[string]string) (cfg ratelimit.Config, opt
 			own[limiterPrefix+name] = value
 		}
 	}
-	timeout := s.RedisTimeout.String()
+	timeout := s.Redis.Timeout.String()
 	set("READ_TIMEOUT_MS", timeout)
 	set("WRITE_TIMEOUT_MS", timeout)
 	set("REDIS_KEY_PREFIX", s.CacheKeyPrefix+"envoylimit")
@@ -57,7 +57,7 @@ func (s *settings) limiter(environ map[string]string) (cfg ratelimit.Config, opt
 		options = append(options, ratelimit.WithTLS(security))
 	}
 	var made []ratelimit.Partition
-	switch kind := strings.ToLower(s.RedisType); {
+	switch kind := strings.ToLower(s.Redis.Type); {
 	case own[limiterPrefix+"REDIS_URLS"] != "":
 	case kind == "single":
 		address, err := s.single()
@@ -74,7 +74,7 @@ func (s *settings) limiter(environ map[string]string) (cfg ratelimit.Config, opt
 		close = func() { _ = client.Close() }
 		options = append(options, ratelimit.WithPartitions(made...))
 	default:
-		return cfg, nil, close, fmt.Errorf("REDIS_TYPE=%q: want SINGLE, SENTINEL or CLUSTER", s.RedisType)
+		return cfg, nil, close, fmt.Errorf("REDIS_TYPE=%q: want SINGLE, SENTINEL or CLUSTER", s.Redis.Type)
 	}
 	cfg, err = fromEnviron(own)
 	return cfg, options, close, err
@@ -95,23 +95,23 @@ func fromEnviron(environ map[string]string) (ratelimit.Config, error) {
 
 // single returns the URL of one server.
 func (s *settings) single() (string, error) {
-	if strings.Contains(s.RedisURL, "://") {
-		return s.RedisURL, nil
+	if strings.Contains(s.Redis.URL, "://") {
+		return s.Redis.URL, nil
 	}
-	address := url.URL{Host: s.RedisURL}
-	switch socket := strings.ToLower(s.RedisSocketType); {
-	case socket == "tcp" && s.RedisTLS:
+	address := url.URL{Host: s.Redis.URL}
+	switch socket := strings.ToLower(s.Redis.SocketType); {
+	case socket == "tcp" && s.Redis.TLS:
 		address.Scheme = "rediss"
 	case socket == "tcp":
 		address.Scheme = "redis"
-	case socket == "unix" && s.RedisTLS:
+	case socket == "unix" && s.Redis.TLS:
 		return "", errors.New("REDIS_TLS=true needs REDIS_SOCKET_TYPE=tcp")
 	case socket == "unix":
-		address = url.URL{Scheme: "unix", Path: s.RedisURL}
+		address = url.URL{Scheme: "unix", Path: s.Redis.URL}
 	default:
-		return "", fmt.Errorf("REDIS_SOCKET_TYPE=%q: want tcp or unix", s.RedisSocketType)
+		return "", fmt.Errorf("REDIS_SOCKET_TYPE=%q: want tcp or unix", s.Redis.SocketType)
 	}
-	if user, password := parseAuth(s.RedisAuth); password != "" {
+	if user, password := parseAuth(s.Redis.Auth); password != "" {
 		address.User = url.UserPassword(user, password)
 	}
 	return strings.ReplaceAll(address.String(), ",", "%2C"), nil
@@ -119,24 +119,24 @@ func (s *settings) single() (string, error) {
 
 // client connects to a cluster, or to what the sentinels say.
 func (s *settings) client(kind string, security *tls.Config) (redis.UniversalClient, []ratelimit.Partition, error) {
-	addresses := strings.Split(s.RedisURL, ",")
-	user, password := parseAuth(s.RedisAuth)
+	addresses := strings.Split(s.Redis.URL, ",")
+	user, password := parseAuth(s.Redis.Auth)
 	if kind == "cluster" {
 		client := redis.NewClusterClient(&redis.ClusterOptions{
 			Addrs: addresses, Username: user, Password: password, TLSConfig: security, DialTimeout: time.Second,
-			DialerRetries: 1, ReadTimeout: s.RedisTimeout, WriteTimeout: s.RedisTimeout,
+			DialerRetries: 1, ReadTimeout: s.Redis.Timeout, WriteTimeout: s.Redis.Timeout,
 		})
 		partitions, err := goredis.Partitions(client, 16)
 		return client, partitions, err
 	}
 	if len(addresses) < 2 {
-		return nil, nil, fmt.Errorf("REDIS_URL=%q: want the name of the master and the sentinels, separated by commas", s.RedisURL)
+		return nil, nil, fmt.Errorf("REDIS_URL=%q: want the name of the master and the sentinels, separated by commas", s.Redis.URL)
 	}
-	sentinelUser, sentinelPassword := parseAuth(s.RedisSentinelAuth)
+	sentinelUser, sentinelPassword := parseAuth(s.Redis.SentinelAuth)
 	client := redis.NewFailoverClient(&redis.FailoverOptions{
 		MasterName: addresses[0], SentinelAddrs: addresses[1:], Username: user, Password: password,
 		SentinelUsername: sentinelUser, SentinelPassword: sentinelPassword, TLSConfig: security, DialTimeout: time.Second,
-		ReadTimeout: s.RedisTimeout, WriteTimeout: s.RedisTimeout,
+		ReadTimeout: s.Redis.Timeout, WriteTimeout: s.Redis.Timeout,
 	})
 	store, err := goredis.New(client)
 	return client, []ratelimit.Partition{{Name: addresses[0], Store: store}}, err
@@ -152,19 +152,19 @@ func parseAuth(auth string) (user, password string) {
 
 // tls returns what connections to Redis are made with; nil without REDIS_TLS.
 func (s *settings) tls() (*tls.Config, error) {
-	if !s.RedisTLS {
+	if !s.Redis.TLS {
 		return nil, nil
 	}
 	security := &tls.Config{MinVersion: tls.VersionTLS12}
-	if s.RedisTLSCACert != "" {
-		pool, err := certificates("REDIS_TLS_CACERT", s.RedisTLSCACert)
+	if s.Redis.CACert != "" {
+		pool, err := certificates("REDIS_TLS_CACERT", s.Redis.CACert)
 		if err != nil {
 			return nil, err
 		}
 		security.RootCAs = pool
 	}
-	if s.RedisTLSClientCert != "" {
-		pair, err := tls.LoadX509KeyPair(s.RedisTLSClientCert, s.RedisTLSClientKey)
+	if s.Redis.ClientCert != "" {
+		pair, err := tls.LoadX509KeyPair(s.Redis.ClientCert, s.Redis.ClientKey)
 		if err != nil {
 			return nil, fmt.Errorf("REDIS_TLS_CLIENT_CERT, REDIS_TLS_CLIENT_KEY: %w", err)
 		}

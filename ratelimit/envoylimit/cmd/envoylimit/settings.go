@@ -59,7 +59,7 @@ type settings struct {
 	HeaderRemaining string `env:"LIMIT_REMAINING_HEADER" envDefault:"RateLimit-Remaining"`
 	HeaderReset     string `env:"LIMIT_RESET_HEADER" envDefault:"RateLimit-Reset"`
 
-	redisSettings
+	Redis redisSettings
 }
 
 // unsupported are the settings of the original that this service cannot follow, and why. One that
