@@ -53,7 +53,9 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	if err := run(ctx, environment(), *folder, *check, os.Stderr); err != nil {
-		fmt.Fprintln(os.Stderr, "envoylimit:", strings.ReplaceAll(err.Error(), "\n", "\nenvoylimit: "))
+		for line := range strings.Lines(err.Error()) {
+			fmt.Fprintln(os.Stderr, "envoylimit:", strings.TrimPrefix(strings.TrimRight(line, "\n"), "envoylimit: "))
+		}
 		os.Exit(1)
 	}
 }
