@@ -241,10 +241,10 @@ func (m *member) traffic(rng *rand.Rand) {
 			switch key := m.fleet.keys[law.Uint64()]; rng.IntN(30) {
 			case 0:
 				m.ask(key, 1+rng.Uint64N(5), rng)
-			default:
-				m.offer(key, 1+rng.Uint64N(5))
 			case 1, 2, 3, 4, 5, 6, 7, 8, 9, 10:
 				m.spend(key, rng)
+			default:
+				m.offer(key, 1+rng.Uint64N(5))
 			}
 		}
 		m.fleet.clock.sleep(time.Duration(3+rng.IntN(6)) * time.Millisecond)
