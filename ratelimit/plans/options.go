@@ -5,7 +5,9 @@ package plans
 import (
 	"context"
 	"crypto/tls"
+	"fmt"
 	"log/slog"
+	"net/http"
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
@@ -42,6 +44,20 @@ func collect(opts []Option) *options {
 // goroutine of a request, for the allow list and the block list too.
 func WithKey(name string, f httplimit.KeyFunc) Option {
 	return func(o *options) { o.keys[name] = f }
+}
+
+// WithNames lets the file name key functions that are no HTTP ones: those of gRPC (package
+// grpcplans). HTTP requests of their routes are refused with status 400.
+func WithNames(names ...string) Option {
+	return func(o *options) {
+		for _, name := range names {
+			if o.keys[name] == nil {
+				o.keys[name] = func(*http.Request) (string, error) {
+					return "", fmt.Errorf("plans: there is no key function %q for HTTP", name)
+				}
+			}
+		}
+	}
 }
 
 // WithPlanOf has f say which plan a key has that the file does not name. ok is false for keys that

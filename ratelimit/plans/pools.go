@@ -15,9 +15,13 @@ import (
 	"github.com/hanzoai/limiters/ratelimit"
 )
 
-// idleConnections of a pool are as many as scripts run at once most of the time: limiters
-// tick at times of their own.
-const idleConnections = 4
+// A pool keeps as many connections as scripts run at once most of the time, for limiters tick at
+// times of their own. It has no more than the second: on a busy machine or a slow server all limits
+// would else connect at once. Who finds none free waits for one, within the connect timeout.
+const (
+	idleConnections = 8
+	mostConnections = 16
+)
 
 // pools are connections to each Redis of a configuration. They are immutable.
 type pools struct {
@@ -52,6 +56,7 @@ func openPools(cfg ratelimit.Config, o *options) (*pools, error) {
 		}
 		p.pools[i] = redisstore.NewPool(target, redisstore.Options{Timeouts: p.timeouts, TLS: o.tls})
 		p.pools[i].MaxIdle, p.pools[i].IdleTimeout = idleConnections, time.Minute
+		p.pools[i].MaxActive, p.pools[i].Wait = mostConnections, true
 	}
 	return p, nil
 }

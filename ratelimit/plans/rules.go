@@ -6,6 +6,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -28,11 +29,12 @@ type rules struct {
 	drained chan struct{}
 }
 
-// A route is a route in force.
+// A route is a route in force. All but made is immutable.
 type route struct {
 	Route
 	limit func(http.Handler) http.Handler // nil: it has no limits
 	keys  []namedKey                      // the key functions of its limits, each once
+	made  sync.Map                        // what Passage.Made made, by its owner
 }
 
 // A namedKey is a key function and its name.
