@@ -187,18 +187,21 @@ func TestCallersLeaveInTime(t *testing.T) {
 
 func TestCloseAnswersAllWhoWait(t *testing.T) {
 	t.Parallel()
-	release := make(chan struct{})
+	release, asked := make(chan struct{}), make(chan struct{}, 100)
 	defer close(release)
-	l := realLimiter(t, &roughStore{rng: func(int64) int64 { return 0 }, fails: func() error { <-release; return errTimeout }},
+	l := realLimiter(t, &roughStore{rng: func(int64) int64 { return 0 }, fails: func() error { asked <- struct{}{}; <-release; return errTimeout }},
 		func(c *Config) { c.GlobalReadTimeout = time.Minute })
 	errs := make(chan error)
-	for range 20 {
-		go func() {
-			_, err := l.CheckFleet(context.Background(), "k", 1)
-			errs <- err
-		}()
+	call := func() {
+		_, err := l.CheckFleet(context.Background(), "k", 1)
+		errs <- err
 	}
-	for l.Stats().Fleet.Waiting == 0 {
+	go call()
+	<-asked // a script is under way: the others wait for the next
+	for range 19 {
+		go call()
+	}
+	for l.Stats().Fleet.Waiting < 19 {
 		time.Sleep(time.Millisecond)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
