@@ -8,7 +8,7 @@
 //	curl -i -H 'X-Api-Key: pro-1' http://127.0.0.1:8080/v1/search
 //	curl -i -X POST http://127.0.0.1:8080/login
 //
-// and look at http://127.0.0.1:8080/status/per_hour. Change docs/examples/gateway/plans.yaml while
+// and look at http://127.0.0.1:8080/status. Change docs/examples/gateway/plans.yaml while
 // it runs: the log says what changed. It counts in memory; several processes share
 // -redis redis://host:6379.
 package main
@@ -32,7 +32,6 @@ import (
 
 	"github.com/hanzoai/limiters/ratelimit"
 	"github.com/hanzoai/limiters/ratelimit/plans"
-	"github.com/hanzoai/limiters/ratelimit/statuspage"
 )
 
 func main() {
@@ -48,7 +47,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Printf("try: curl -i -H 'X-Api-Key: free-1' http://%s/v1/search\nsee: http://%s/status/per_hour\n", listener.Addr(), listener.Addr())
+	fmt.Printf("try: curl -i -H 'X-Api-Key: free-1' http://%s/v1/search\nsee: http://%s/status\n", listener.Addr(), listener.Addr())
 	if err := serve(ctx, listener, *file, *redis, *upstream); err != nil {
 		log.Fatal(err)
 	}
@@ -89,14 +88,7 @@ func serve(ctx context.Context, listener net.Listener, file, redis, upstream str
 func routes(p *plans.Plans, next http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/", p.Middleware(next))
-	mux.HandleFunc("GET /status/{limit}", func(w http.ResponseWriter, r *http.Request) {
-		lim := p.Limiter(r.PathValue("limit"))
-		if lim == nil {
-			http.Error(w, fmt.Sprint("the limits are ", p.Limits()), http.StatusNotFound)
-			return
-		}
-		statuspage.New(lim).ServeHTTP(w, r)
-	})
+	mux.Handle("GET /status", p.Page())
 	return mux
 }
 

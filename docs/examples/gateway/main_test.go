@@ -87,10 +87,13 @@ func TestGateway(t *testing.T) {
 	if status, _ := ask(t, "GET", base+"/v1/x", "stolen-1"); status != 403 {
 		t.Errorf("a blocked key: %d", status)
 	}
-	if status, body := ask(t, "GET", base+"/status/per_hour", ""); status != 200 || !strings.Contains(body, "pro-1") {
+	if status, body := ask(t, "GET", base+"/status?limit=per_hour", ""); status != 200 || !strings.Contains(body, "pro-1") {
 		t.Errorf("status page: %d %s", status, body)
 	}
-	if status, body := ask(t, "GET", base+"/status/none", ""); status != 404 || !strings.Contains(body, "per_hour") {
+	if status, body := ask(t, "GET", base+"/status", ""); status != 200 || !strings.Contains(body, "POST /v1/export") {
+		t.Errorf("page: %d %s", status, body)
+	}
+	if status, body := ask(t, "GET", base+"/status?limit=none", ""); status != 404 || !strings.Contains(body, "per_hour") {
 		t.Errorf("status page of nothing: %d %s", status, body)
 	}
 
