@@ -45,19 +45,19 @@ func (q *queue) takeAsked(taken []*entry, limit int) []*entry {
 func (p *partition) adoptLocked() {
 	for i := range p.batch.items {
 		e := p.batch.items[i].entry
-		e.mu.Lock()
+		e.lock()
 		found := e.place == asked && e.slots[0].total|e.slots[1].total != 0
-		e.mu.Unlock()
+		e.unlock()
 		if !found {
 			continue
 		}
 		s := p.l.table.shardOf(e.hash)
 		s.mu.Lock()
-		e.mu.Lock()
+		e.lock()
 		if s.entries.find(e.hash, e.key) == nil && !s.closed.Load() {
 			s.addLocked(e)
 		}
-		e.mu.Unlock()
+		e.unlock()
 		s.mu.Unlock()
 	}
 }

@@ -26,13 +26,6 @@ func (l *Limiter) Check(key string, n uint64) (d Decision) {
 	return d
 }
 
-// Allow reports whether one unit of the entity may pass: Check(key, 1).Allowed().
-func (l *Limiter) Allow(key string) bool {
-	var d Decision
-	l.check(&d, key, 1)
-	return d.verdict != VerdictLimited || d.dryRun
-}
-
 // Peek decides about a request of no units: it tells the entity's level and whether one
 // unit would be limited now, and records nothing. A key that this node does not know is
 // allowed (unless its threshold is 0); it becomes known at the next tick if the fleet
@@ -85,6 +78,7 @@ type request struct {
 	resolved  bool   // threshold and custom are known
 	custom    bool
 	threshold uint64
+	grants    bool // an allowance may be granted: Allow asks
 }
 
 // units is what n counts as. It is asked once, at the door: behind it sums of a few
@@ -159,29 +153,36 @@ func (l *Limiter) decide(d *Decision, key string, q *request, r *reading) {
 	}
 	hash := l.table.hash(name)
 	s := l.table.shardOf(hash)
-	e := s.entries.find(hash, name)
-	if e == nil {
+	if e := s.entries.find(hash, name); e == nil || !l.decideFound(d, s, e, q, r, overrides, key, hash) {
 		l.decideAnew(d, &check{*q, *r, overrides, key, name, hash, s})
-		return
 	}
-	e.mu.Lock()
+}
+
+// decideFound is decide for an entity that the look-up found. It reports false, and does
+// nothing, if it is evicted or idle by now.
+func (l *Limiter) decideFound(d *Decision, s *shard, e *entry, q *request, r *reading, overrides *snapshot, key string, hash uint64) bool {
+	e.lock()
 	if !e.inTableLocked() || e.idleLocked(r, l.idle) {
-		e.mu.Unlock()
-		l.decideAnew(d, &check{*q, *r, overrides, key, name, hash, s})
-		return
+		e.unlock()
+		return false
 	}
 	e.advanceLocked(r)
 	e.useLocked(r)
 	l.setThresholdLocked(e, q, overrides, key)
-	wake := l.decideLocked(d, s, e, q, r, !s.closed.Load())
+	open := !s.closed.Load()
+	wake := l.decideLocked(d, s, e, q, r, open)
+	if q.grants && open {
+		l.grantLocked(e, d, r, hash)
+	}
 	roundEnds := e.roundEndsLocked(hash)
-	e.mu.Unlock()
+	e.unlock()
 	if wake {
 		e.partition.wakeUp()
 	}
 	if roundEnds {
 		l.renewClock()
 	}
+	return true
 }
 
 // renewClock reads the system's clock for all, in case every core is too busy to do
@@ -209,7 +210,7 @@ func (l *Limiter) decideAnew(d *Decision, c *check) (e *entry, open bool) {
 		created = e != nil
 	}
 	if e != nil {
-		e.mu.Unlock()
+		e.unlock()
 	}
 	roundEnds := s.missesEndRoundLocked()
 	s.mu.Unlock()
@@ -232,10 +233,13 @@ func (l *Limiter) setThresholdLocked(e *entry, q *request, overrides *snapshot, 
 	before := e.threshold
 	switch {
 	case q.resolved:
-		e.threshold, e.custom, e.generation = q.threshold, q.custom, 0
-	case e.generation != overrides.generation:
+		e.threshold, e.custom = q.threshold, q.custom
+		if e.allowance.generation.Load() != 0 {
+			e.allowance.generation.Store(0)
+		}
+	case e.allowance.generation.Load() != overrides.generation:
 		e.threshold, e.custom = l.thresholds.lookup(overrides, key)
-		e.generation = overrides.generation
+		e.allowance.generation.Store(overrides.generation)
 	}
 	if e.threshold != before {
 		e.rethresholdLocked(&l.constants, before)

@@ -201,7 +201,7 @@ func unlockAll(demands []demand) {
 	for i := range demands {
 		dm := &demands[i]
 		if dm.roundEnds = dm.entry == nil || dm.created || dm.entry.roundEndsLocked(dm.hash); dm.entry != nil {
-			dm.entry.mu.Unlock()
+			dm.entry.unlock()
 		}
 	}
 	for i := range demands {

@@ -148,8 +148,8 @@ func (s *shard) close() {
 
 // awaitCheck returns when the check under way, if there is one, has let the entry go.
 func (e *entry) awaitCheck() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	e.lock()
+	defer e.unlock()
 }
 
 // drain ticks until the partition has nothing left, or made no headway for too long, or
@@ -236,10 +236,10 @@ func (l *Limiter) settle() error {
 		s := &l.table.shards[i]
 		s.mu.Lock()
 		for e := range s.entries.each() {
-			e.mu.Lock()
+			e.lock()
 			left.Unreturned += e.dropOwedLocked()
 			left.Undelivered += e.dropUnsentLocked(dropClosed)
-			e.mu.Unlock()
+			e.unlock()
 		}
 		s.mu.Unlock()
 	}

@@ -21,6 +21,8 @@ type shardCounts struct {
 type toldSet struct {
 	mu      sync.Mutex
 	entries []*entry // guarded by mu
+	allowed uint64   // guarded by mu; decisions of entries that counted very many since they were collected
+	limited uint64   // guarded by mu
 	spare   []*entry // guarded by the shard's lock; empty: the room of the set before
 }
 
@@ -35,6 +37,23 @@ func (e *entry) countLocked(s *shard, v Verdict) {
 	if e.toldAt.Load() == 0 {
 		e.tellLocked(s)
 	}
+	if e.allowed|e.limited >= manyCounted {
+		e.spillLocked(s)
+	}
+}
+
+// manyCounted is how many decisions an entry counts by itself: far from where its
+// numbers would wrap.
+const manyCounted = 1 << 31
+
+// spillLocked counts the entry's decisions where more of them have room, for they were
+// not collected for very long.
+func (e *entry) spillLocked(s *shard) {
+	s.told.mu.Lock()
+	defer s.told.mu.Unlock()
+	s.told.allowed += uint64(e.allowed)
+	s.told.limited += uint64(e.limited)
+	e.allowed, e.limited = 0, 0
 }
 
 // tellLocked puts the entry into the set of those with something to collect.
@@ -50,12 +69,15 @@ func (s *shard) collectLocked() {
 	s.told.mu.Lock()
 	told := s.told.entries
 	s.told.entries = s.told.spare
+	s.counts.allowed += s.told.allowed
+	s.counts.limited += s.told.limited
+	s.told.allowed, s.told.limited = 0, 0
 	s.told.mu.Unlock()
 	// An entry leaves the set under the shard's lock alone, so these are ours.
 	for _, e := range told {
-		e.mu.Lock()
+		e.lock()
 		s.takeLocked(e)
-		e.mu.Unlock()
+		e.unlock()
 	}
 	clear(told)
 	if s.told.spare = told[:0]; len(told) < cap(told)/8 {
@@ -82,8 +104,8 @@ func (s *shard) collectOneLocked(e *entry) {
 
 // takeLocked adds an entry's counts to the shard's. It requires the locks of both.
 func (s *shard) takeLocked(e *entry) {
-	s.counts.allowed += e.allowed
-	s.counts.limited += e.limited
+	s.counts.allowed += uint64(e.allowed)
+	s.counts.limited += uint64(e.limited)
 	s.counts.units = plus(s.counts.units, e.units)
 	e.allowed, e.limited, e.units = 0, 0, 0
 	e.toldAt.Store(0)
@@ -99,7 +121,12 @@ const (
 // roundEndsLocked reports whether a check was the last of a round of its entity, whose
 // key has this hash. The entities' rounds do not end together.
 func (e *entry) roundEndsLocked(hash uint64) bool {
-	return (hash>>32+e.allowed+e.limited)%round == 0
+	return e.roundLocked(hash) == 0
+}
+
+// roundLocked is how many checks of its round the entity has had.
+func (e *entry) roundLocked(hash uint64) uint64 {
+	return (hash>>32 + uint64(e.allowed+e.limited)) % round
 }
 
 // missesEndRoundLocked is roundEndsLocked for a shard that may just have met a new key.

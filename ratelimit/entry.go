@@ -5,7 +5,6 @@ package ratelimit
 import (
 	"math"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"unsafe"
 
@@ -47,46 +46,27 @@ const asked = places
 // one entity happen one after the other. Whoever takes several locks takes the
 // shard's first, an entry's then, and that of the told set or of the queue last.
 //
-// A method of an entry whose name ends in Locked requires its lock. A method of a
+// [entry.lock] takes the lock, and the allowance back. A method of an entry whose name ends in Locked requires it. A method of a
 // shard whose name does requires the shard's; if it works on an entry that it is
 // given, both. An entry named keep must not be locked.
 //
 // A check touches its first three cache lines, in nearly every case no more, and what
-// slides another one.
+// slides another one. Allow, while there is an allowance, touches the first alone.
 type entry struct {
-	mu    sync.Mutex
-	key   string   // immutable; the representation of the entity key
-	short [24]byte // immutable; the text of key if it fits, so that comparing it costs no other cache miss
+	mu        entryMutex
+	key       string    // immutable; the representation of the entity key
+	short     [24]byte  // immutable; the text of key if it fits, so that comparing it costs no other cache miss
+	allowance allowance // what Allow may take without the lock
 
 	// Guarded by mu.
 
-	epoch      int64  // that of slots[1]; slots[0] is the one before
-	usedAt     int64  // mono; the last check
-	readAt     int64  // mono; valid if read: the last sync that read counters
-	threshold  uint64 // at the last check
-	allowed    uint64 // decisions, since they were collected
-	limited    uint64 // decisions, since they were collected
-	generation uint32 // of the overrides that threshold came from; 0 = ask again
-
-	place     place       // changed under the shard's lock, too
-	rank      rank        // at which it was queued
-	hits      uint8       // look-ups since eviction last passed by, at most maxHits
-	tier      level.Tier  // at the last sync
-	share     level.Share // this node's part of what the fleet counts
-	custom    bool        // threshold is the key's own
-	queued    bool        // in the partition's queue, or taken from it and not yet encoded
-	inFlight  bool        // part of the partition's batch without an answer
-	synced    bool        // a reply was applied
-	read      bool        // a reply with both counters was applied
-	wantRead  bool        // the next sync shall read the counters
-	prevFinal bool        // slots[0].total was read when nobody could add to it any more
-	ready     bool        // queued for a sync between ticks, too
-	ringed    bool        // slide and extra.ring hold the slices of a sliding window
-
-	// Guarded by the queue's lock.
-
-	inQueue   bool // linked by queuePrev and queueNext in the list of queueRank
-	queueRank rank
+	epoch     int64  // that of slots[1]; slots[0] is the one before
+	usedAt    int64  // mono; the last check
+	readAt    int64  // mono; valid if read: the last sync that read counters
+	threshold uint64 // at the last check
+	units     uint64 // recorded for the fleet, since they were collected
+	allowed   uint32 // decisions, since they were collected
+	limited   uint32 // decisions, since they were collected
 
 	// Where in the told set, from 1 on; written under its lock. 0: nothing is to be
 	// collected; it becomes so, and ends to be, under the entry's lock.
@@ -94,20 +74,38 @@ type entry struct {
 
 	// Guarded by mu.
 
-	units    uint64      // recorded for the fleet, since they were collected
+	place    place      // changed under the shard's lock, too
+	rank     rank       // at which it was queued
+	hits     uint8      // look-ups since eviction last passed by, at most maxHits
+	tier     level.Tier // at the last sync
+	granted  uint8      // units of the allowance that is out; 0 = none is
+	custom   bool       // threshold is the key's own
+	queued   bool       // in the partition's queue, or taken from it and not yet encoded
+	synced   bool       // a reply was applied
+	read     bool       // a reply with both counters was applied
+	wantRead bool       // the next sync shall read the counters
+	ready    bool       // queued for a sync between ticks, too
+	ringed   bool       // slide and extra.ring hold the slices of a sliding window
+
 	slots    [2]slot     // previous epoch, current epoch
 	syncedAt int64       // mono; valid if synced
 	slide    level.Slide // of a sliding window, without slices Aging is Beginning.Base; of a leaky one the fleet's count at syncedAt
 
-	// What a check seldom needs.
+	// What a check seldom needs. Guarded by mu, unless it says otherwise.
 
 	hash      uint64     // immutable; of key
 	partition *partition // immutable
-	extra     *extra     // guarded by mu; nil if there is none
+	extra     *extra     // nil if there is none
 
 	// What slots' totals contain of this node's own units at least; it stops at 2^32 − 1,
-	// which is as good a bound for telling that counts are gone. Guarded by mu.
+	// which is as good a bound for telling that counts are gone.
 	delivered [2]uint32
+
+	share     level.Share // this node's part of what the fleet counts
+	inFlight  bool        // part of the partition's batch without an answer
+	prevFinal bool        // slots[0].total was read when nobody could add to it any more
+	inQueue   bool        // guarded by the queue's lock; linked by queuePrev and queueNext in the list of queueRank
+	queueRank rank        // guarded by the queue's lock
 
 	prev, next *entry // guarded by the shard's lock; in the list that place names
 

@@ -161,8 +161,8 @@ func (s *shard) evictOneLocked(keep *entry, m mercy, r *reading) (evicted bool, 
 	if ev.last == nil || ev.limited && m == spareLimited {
 		return false, looked
 	}
-	ev.last.mu.Lock()
-	defer ev.last.mu.Unlock()
+	ev.last.lock()
+	defer ev.last.unlock()
 	if ev.sparesLocked(ev.last) { // it was checked meanwhile
 		return false, looked
 	}
@@ -178,8 +178,8 @@ func (ev *eviction) sparesLocked(e *entry) bool {
 // passLocked evicts an entry that is neither limited nor looked up lately and reports
 // that, or moves it to the back of a list.
 func (s *shard) passLocked(ev *eviction, e *entry, r *reading) (evicted bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	e.lock()
+	defer e.unlock()
 	e.advanceLocked(r)
 	if held := ev.sparesLocked(e); held || e == ev.keep {
 		ev.held = ev.held || held

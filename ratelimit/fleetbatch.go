@@ -58,9 +58,9 @@ func (p *partition) takeFleetLocked(r *reading) {
 			}
 		}
 		a.amounts = b.amounts[from:len(b.amounts):len(b.amounts)]
-		a.entry.mu.Lock()
+		a.entry.lock()
 		p.askLocked(i, r)
-		a.entry.mu.Unlock()
+		a.entry.unlock()
 	}
 	for i := range b.asks {
 		if e := b.asks[i].entry; len(b.asks[i].amounts) > 0 {
@@ -88,9 +88,9 @@ func (p *partition) joinLocked(c *fleetCall, r *reading) {
 	}
 	a.last = c
 	a.looks = a.looks || c.units == 0
-	a.entry.mu.Lock()
+	a.entry.lock()
 	p.l.setThresholdLocked(a.entry, &c.request, c.overrides, c.key)
-	a.entry.mu.Unlock()
+	a.entry.unlock()
 }
 
 // entryFor returns the entry for a call, which stays where it is until the batch is answered:
@@ -113,7 +113,7 @@ func (p *partition) entryFor(c *fleetCall, r *reading) *entry {
 		return e
 	}
 	e.inFlight = true
-	e.mu.Unlock()
+	e.unlock()
 	return e
 }
 

@@ -186,10 +186,10 @@ func TestLostTotalsAreCounted(t *testing.T) {
 				if e := n.entry("a"); writes {
 					n.check("a", 1)
 				} else {
-					e.mu.Lock()
+					e.lock()
 					e.wantRead = true
 					e.queueLocked(rankWarm)
-					e.mu.Unlock()
+					e.unlock()
 				}
 				n.sync()
 			}
@@ -220,10 +220,10 @@ func TestLostTotalsOfTheEpochBefore(t *testing.T) {
 		}
 		w.mem.Delete(n.counterKey("a", epoch))
 		e := n.entry("a")
-		e.mu.Lock()
+		e.lock()
 		e.wantRead = true
 		e.queueLocked(rankWarm)
-		e.mu.Unlock()
+		e.unlock()
 		n.sync()
 		if got := n.Stats().LostTotals; got != 1 {
 			t.Errorf("%d units: %d totals lost, want that of the epoch before", units, got)

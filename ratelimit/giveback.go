@@ -28,9 +28,9 @@ func (l *Limiter) giveBack(h *holding, units uint64) {
 	if h.fleet {
 		l.ledger.asked.add(units)
 	}
-	e.mu.Lock()
+	e.lock()
 	if e.place == gone {
-		e.mu.Unlock()
+		e.unlock()
 		if h.fleet {
 			l.giveBackGone(h, units, &r)
 		}
@@ -42,7 +42,7 @@ func (l *Limiter) giveBack(h *holding, units uint64) {
 	} else {
 		l.uncountLocked(e, h.epoch, units, h.mono, &r)
 	}
-	e.mu.Unlock()
+	e.unlock()
 	l.waits.wakeUp(e.key)
 }
 
@@ -59,7 +59,7 @@ func (l *Limiter) uncountLocked(e *entry, epoch int64, units uint64, at int64, r
 // soon as the store has answered.
 func (l *Limiter) giveBackGone(h *holding, units uint64, r *reading) {
 	old := h.entry
-	old.mu.Lock()
+	old.lock()
 	owed := uint64(0)
 	if slot := old.slotLocked(h.epoch); slot != nil {
 		d := &old.debtsLocked(&l.constants, r)[h.epoch-old.epoch+1]
@@ -67,7 +67,7 @@ func (l *Limiter) giveBackGone(h *holding, units uint64, r *reading) {
 		d.delivered -= owed
 	}
 	l.ledger.clamp(old, h.epoch, units-owed)
-	old.mu.Unlock()
+	old.unlock()
 	if owed == 0 {
 		return
 	}
@@ -85,11 +85,11 @@ func (l *Limiter) giveBackGone(h *holding, units uint64, r *reading) {
 		e.wantRead, e.usedAt = false, unused
 		e.threshold, e.custom = old.threshold, old.custom
 	} else {
-		e.mu.Lock()
+		e.lock()
 		e.advanceLocked(r)
 	}
 	l.oweLocked(e, h, owed, r)
-	e.mu.Unlock()
+	e.unlock()
 	s.mu.Unlock()
 	if created {
 		l.table.makeRoom(old.hash, e, r)

@@ -32,6 +32,8 @@ type Limiter struct {
 	countLimited bool          // immutable
 	strict       bool          // immutable
 	dryRun       bool          // immutable
+	grants       bool          // immutable; Allow is given allowances
+	jitter       int64         // immutable; see course.go
 
 	thresholds *thresholds
 	table      *table
@@ -119,7 +121,13 @@ func assemble(cfg Config, o *options, parts []Partition) (*Limiter, error) {
 	l.table = newTable(l.constants, cfg.LocalCacheMaxEntries, cfg.ChannelCapacity, l.driven(), &l.ledger, func(key string) *partition {
 		return l.partitions[ring.Owner(key)]
 	})
-	l.publish(l.read())
+	l.grants = o.resolver == nil && !cfg.DryRun && !l.bursts
+	if !l.driven() {
+		l.jitter = jitter
+	}
+	r := l.readNow()
+	l.thresholds.steer(r.wall, r.mono, l.jitter)
+	l.publish(r)
 	return l, nil
 }
 
@@ -143,8 +151,8 @@ func (l *Limiter) Forget(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if e := s.entries.find(hash, name); e != nil {
-		e.mu.Lock()
-		defer e.mu.Unlock()
+		e.lock()
+		defer e.unlock()
 		e.advanceLocked(&r)
 		if e.usedAt = forgotten; !e.heldLocked() {
 			s.evictLocked(e, evictExplicit)

@@ -171,12 +171,12 @@ func (p *partition) encode() bool {
 	p.takeFleetLocked(&r)
 	for _, e := range p.taken {
 		s := p.l.table.shardOf(e.hash)
-		e.mu.Lock()
+		e.lock()
 		if read, speaks := p.speaksLocked(e, !s.closed.Load(), r); speaks {
 			p.l.sliceLocked(e, &r)
 			b.addLocked(e, read, p.prefix, 0)
 		}
-		e.mu.Unlock()
+		e.unlock()
 	}
 	if len(b.items) == 0 {
 		return false

@@ -19,8 +19,8 @@ func (n *node) levelNow(key string) float64 {
 	if e == nil {
 		return 0
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	e.lock()
+	defer e.unlock()
 	return e.levelLocked(&r, &n.constants)
 }
 

@@ -21,14 +21,14 @@ func (l *Limiter) Record(key string, n uint64) {
 	wake := false
 	e := c.shard.entries.find(c.hash, c.name)
 	if e != nil {
-		e.mu.Lock()
+		e.lock()
 		if e.inTableLocked() && !e.idleLocked(&r, l.idle) {
 			e.advanceLocked(&r)
 			e.useLocked(&r)
 			wake = l.chargeLocked(e, &c, !c.shard.closed.Load())
-			e.mu.Unlock()
+			e.unlock()
 		} else {
-			e.mu.Unlock()
+			e.unlock()
 			e = nil
 		}
 	}
@@ -66,7 +66,7 @@ func (l *Limiter) chargeAnew(c *check) (e *entry, wake bool) {
 		e = s.createLocked(c)
 	}
 	wake = l.chargeLocked(e, c, !s.closed.Load())
-	e.mu.Unlock()
+	e.unlock()
 	s.mu.Unlock()
 	if created {
 		l.table.makeRoom(c.hash, e, &c.at)

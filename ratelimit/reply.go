@@ -16,14 +16,14 @@ func (p *partition) acknowledgeLocked(sent, now reading) {
 	b := &p.batch
 	for i := range b.items {
 		it := &b.items[i]
-		it.entry.mu.Lock()
+		it.entry.lock()
 		it.entry.inFlight = false
 		it.entry.advanceLocked(&now)
 		p.settleItemLocked(it, sent, now)
 		if it.ask != 0 {
 			p.again = p.answerFleetLocked(it, &now, p.again)
 		}
-		it.entry.mu.Unlock()
+		it.entry.unlock()
 	}
 	p.adoptLocked()
 	p.makeRoomLocked(&now)
@@ -168,7 +168,7 @@ func (p *partition) abandonLocked(cause dropCause, r *reading) {
 	for i := range p.batch.items {
 		it := &p.batch.items[i]
 		e := it.entry
-		e.mu.Lock()
+		e.lock()
 		e.inFlight = false
 		for i, units := range it.units {
 			epoch := it.epoch - 1 + int64(i)
@@ -184,7 +184,7 @@ func (p *partition) abandonLocked(cause dropCause, r *reading) {
 		if e.wantRead && e.place != asked || e.unsentLocked() {
 			e.queueLocked(e.rankLocked(0)) // as pressed as at its last sync
 		}
-		e.mu.Unlock()
+		e.unlock()
 	}
 	if cause == dropUnknown {
 		p.doubtFleetLocked()

@@ -42,9 +42,9 @@ func (l *Limiter) scanStep(r reading) {
 func (s *shard) scan(r reading, counts *[level.Tiers]int) (seen int) {
 	for e := range s.entries.each() {
 		seen++
-		e.mu.Lock()
+		e.lock()
 		idle := s.scanOneLocked(e, &r, counts)
-		e.mu.Unlock()
+		e.unlock()
 		if idle {
 			s.evictIdle(e, &r)
 		}
@@ -56,8 +56,8 @@ func (s *shard) scan(r reading, counts *[level.Tiers]int) (seen int) {
 func (s *shard) evictIdle(e *entry, r *reading) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	e.lock()
+	defer e.unlock()
 	if e.inTableLocked() && e.idleLocked(r, s.table.idle) && !e.heldLocked() {
 		s.evictLocked(e, e.idleCauseLocked())
 	}

@@ -23,7 +23,7 @@ type shard struct {
 
 	table *table // immutable
 
-	_ [48]byte // so that no two shards share a cache line
+	_ [32]byte // so that no two shards share a cache line
 }
 
 // findLocked returns the table's entry for a request at a reading, locked and advanced to its
@@ -43,11 +43,11 @@ func (s *shard) usedLocked(q *request, hash uint64, key string, r *reading) *ent
 	if e == nil {
 		return nil
 	}
-	e.mu.Lock()
+	e.lock()
 	e.advanceLocked(r)
 	if e.idleLocked(r, s.table.idle) && !e.heldLocked() {
 		s.evictLocked(e, e.idleCauseLocked())
-		e.mu.Unlock()
+		e.unlock()
 		return nil
 	}
 	e.useLocked(r)
@@ -59,7 +59,7 @@ func (s *shard) createLocked(c *check) *entry {
 	e := newEntry(c.name)
 	e.hash, e.partition = c.hash, s.table.owner(c.name)
 	e.epoch, e.usedAt, e.wantRead = c.at.epoch, c.at.mono, true
-	e.mu.Lock()
+	e.lock()
 	s.addLocked(e)
 	return e
 }

@@ -37,6 +37,8 @@ type snapshot struct {
 	exact      map[string]uint64
 	override   func(key string) (threshold uint64, ok bool) // looks up in exact, for a resolver
 	checksum   uint64                                       // of exact; at most 2^53 − 1, 0 if it is empty
+
+	course int64 // see course.go
 }
 
 func newThresholds(global uint64, exact map[string]uint64, resolver OverridesResolver) *thresholds {
@@ -55,9 +57,7 @@ func (t *thresholds) swap(exact map[string]uint64) {
 	for {
 		before := t.current.Load()
 		if before != nil {
-			if next.generation = before.generation + 1; next.generation == 0 {
-				next.generation = 1
-			}
+			next.generation, next.course = before.following(), before.course
 		}
 		if t.current.CompareAndSwap(before, next) {
 			return
@@ -78,6 +78,9 @@ func checksum(exact map[string]uint64) (sum uint64) {
 	}
 	return sum & (1<<53 - 1)
 }
+
+// following is the generation after the snapshot's.
+func (s *snapshot) following() uint32 { return max(1, s.generation+1) }
 
 // lookup answers from the exact overrides and the global threshold alone.
 func (t *thresholds) lookup(s *snapshot, key string) (threshold uint64, custom bool) {

@@ -95,7 +95,7 @@ type candidate struct {
 func (s *shard) pressed(r reading, n int, least float64) (found []EntityStats, seen int) {
 	var candidates []candidate
 	for e := range s.entries.each() {
-		e.mu.Lock()
+		e.lock()
 		if e.inTableLocked() {
 			seen++
 			reached := e.levelLocked(&r, &s.table.constants)
@@ -103,7 +103,7 @@ func (s *shard) pressed(r reading, n int, least float64) (found []EntityStats, s
 				candidates = append(candidates, candidate{e, reached, pressure})
 			}
 		}
-		e.mu.Unlock()
+		e.unlock()
 	}
 	if len(candidates) > n {
 		slices.SortFunc(candidates, func(a, b candidate) int {
@@ -112,11 +112,11 @@ func (s *shard) pressed(r reading, n int, least float64) (found []EntityStats, s
 		candidates = candidates[:n]
 	}
 	for _, c := range candidates {
-		c.entry.mu.Lock()
+		c.entry.lock()
 		if c.entry.inTableLocked() { // still; else its key may have another entry by now
 			found = append(found, c.entry.statsLocked(&r, c.reached, s.table.window))
 		}
-		c.entry.mu.Unlock()
+		c.entry.unlock()
 	}
 	return found, seen
 }

@@ -114,7 +114,7 @@ func (l *Limiter) passOrLook(c *check) (held holding, d Decision) {
 			d = Decision{}
 			wake = l.decideLocked(&d, s, e, &c.request, &c.at, open)
 		}
-		e.mu.Unlock()
+		e.unlock()
 	case l.refusesAnew(c):
 		d = l.lookFor(c.units)
 		d.threshold = c.threshold
@@ -122,7 +122,7 @@ func (l *Limiter) passOrLook(c *check) (held holding, d Decision) {
 		s.counts.misses++
 		if e = l.firstContactLocked(&d, c, open); e != nil {
 			created = true
-			e.mu.Unlock()
+			e.unlock()
 		}
 	}
 	s.mu.Unlock()

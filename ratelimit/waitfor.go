@@ -26,18 +26,18 @@ func (l *Limiter) WaitFor(key string, n uint64) time.Duration {
 	s := l.table.shardOf(hash)
 	d := l.lookFor(q.units)
 	if e := s.entries.find(hash, name); e != nil {
-		e.mu.Lock()
+		e.lock()
 		if e.inTableLocked() && !e.idleLocked(&r, l.idle) {
 			e.advanceLocked(&r)
 			l.setThresholdLocked(e, &q, overrides, key)
 			fits := l.lookLocked(&d, e, &r, !s.closed.Load())
-			e.mu.Unlock()
+			e.unlock()
 			if fits {
 				return 0
 			}
 			return d.RetryAfter()
 		}
-		e.mu.Unlock()
+		e.unlock()
 	}
 	if !q.resolved {
 		q.threshold, _ = l.thresholds.lookup(overrides, key)

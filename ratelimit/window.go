@@ -291,12 +291,12 @@ func (p *partition) slicePressed() {
 	r := p.l.read()
 	p.pressed = p.queue.takePressed(p.pressed)
 	for _, e := range p.pressed {
-		e.mu.Lock()
+		e.lock()
 		if e.inTableLocked() {
 			e.advanceLocked(&r)
 			p.l.sliceLocked(e, &r)
 		}
-		e.mu.Unlock()
+		e.unlock()
 	}
 }
 
