@@ -17,6 +17,8 @@ type contestant struct {
 	variant bool
 	// remote says that it asks a server: it takes no part in the runs on one key.
 	remote bool
+	// serial says that it takes part in the serial runs on all keys alone.
+	serial bool
 	// open makes one that allows everything, for so many keys. check decides about
 	// one unit of a key and is safe for concurrent use.
 	open func(keys int) (*instance, error)

@@ -17,17 +17,18 @@ type figure struct {
 }
 
 // ratios returns one figure for each peer in the order of names, then those of the
-// floor, of parallel growth, of one hot key, and of sliding windows beside leaky ones.
+// floor, of parallel growth, of one hot key, of sliding windows beside leaky ones, and of
+// Allow.
 func ratios(all table, names []string) (found []figure) {
 	for _, name := range names {
 		if name != ours && name != floor && name != loop {
 			found = append(found, beside(all, name))
 		}
 	}
-	return append(found, beside(all, floor), figure{
+	found = append(found, beside(all, floor), figure{
 		name:  "parallel",
-		ratio: median(growth(all, "Parallel", "Serial", elapsed)),
-		cpu:   median(growth(all, "Parallel", "Serial", processor)),
+		ratio: median(growth(all, ours, "Parallel", "Serial", elapsed)),
+		cpu:   median(growth(all, ours, "Parallel", "Serial", processor)),
 	}, figure{
 		name:  "hotkey",
 		ratio: median(quotients(all["HotSerial"][ours], all["HotParallel"][ours], elapsed)),
@@ -37,6 +38,7 @@ func ratios(all table, names []string) (found []figure) {
 		variants(all, "sliding_10000", "Serial", "sliding", "leaky"),
 		variants(all, "sliding_refused", "HotSerial", "sliding_refused", "leaky_refused"),
 	)
+	return append(found, allowFigures(all)...)
 }
 
 // variants is the time of a decision of one of our variants / that of another's, in one
@@ -59,10 +61,10 @@ func beside(all table, name string) figure {
 	}
 }
 
-// growth is, round by round, how much more our throughput grows from one kind of
-// run to another than the floor's.
-func growth(all table, to, from string, of func(reading) float64) []float64 {
-	mine := quotients(all[from][ours], all[to][ours], of)
+// growth is, round by round, how much more a contestant's throughput grows from one kind
+// of run to another than the floor's.
+func growth(all table, name, to, from string, of func(reading) float64) []float64 {
+	mine := quotients(all[from][name], all[to][name], of)
 	bare := quotients(all[from][floor], all[to][floor], of)
 	for i := range mine {
 		mine[i] /= bare[i]

@@ -11,6 +11,14 @@
 //	ratio sliding VALUE   our time in a sliding window / in a leaky one, one key
 //	ratio sliding_10000   the same on all keys (10,000)
 //	ratio sliding_refused the same of refusals, one key
+//	ratio allow VALUE     time of Allow / x/time/rate's, serial
+//	ratio allow_floor     the same / the floor's
+//	ratio allow_parallel  as parallel, of Allow
+//	ratio allow_hotkey    time of Allow / the floor's, all cores on one key
+//	ratio allow_onekey    the same, one core on one key
+//	ratio allow_low       time of Allow / of Check at a threshold of 100, serial
+//	ratio allow_low_1000  the same at 1,000
+//	ratio allow_low_outage the same at 100 with Redis away
 //	ratio checkfleet VALUE decisions of CheckFleet per second of Redis' processor time /
 //	                      redis_rate's, 64 callers, 10,000 keys
 //	ratio checkfleet_64   the same on 64 keys
@@ -21,7 +29,7 @@
 // A ratio is computed within each round; the median of the rounds is printed.
 //
 // It is a module of its own so that nobody inherits these libraries. The files in
-// the order of a run: main, contestant (memory, remote), asking, alone, slot, rounds,
+// the order of a run: main, contestant (memory, allowing, remote), asking, alone, slot, rounds,
 // figures, plot, gate.
 package main
 

@@ -15,7 +15,7 @@ func TestARunEndsWithTheRatios(t *testing.T) {
 	if status := run(strings.Fields("-rounds 1 -time 1ns -keys 64"), &stdout, &stderr); status != exitOK {
 		t.Fatalf("status %d, stderr %q", status, stderr.String())
 	}
-	names := []string{"xtime", "throttled", "throttled_map", "ulule", "sethvargo", "redis_rate", "floor", "parallel", "hotkey", "sliding", "sliding_10000", "sliding_refused", "checkfleet", "checkfleet_64", "checkfleet_one", "fleet_alone"}
+	names := []string{"xtime", "throttled", "throttled_map", "ulule", "sethvargo", "redis_rate", "floor", "parallel", "hotkey", "sliding", "sliding_10000", "sliding_refused", "allow", "allow_floor", "allow_parallel", "allow_hotkey", "allow_onekey", "allow_low", "allow_low_1000", "allow_low_outage", "checkfleet", "checkfleet_64", "checkfleet_one", "fleet_alone"}
 	if strings.Contains(stderr.String(), "NOT MEASURED: redis_rate") && strings.Contains(stdout.String(), "# NOT MEASURED: redis_rate") {
 		t.Logf("without redis_rate: %s", stderr.String())
 		names = append(names[:5], names[6:len(names)-4]...)

@@ -28,7 +28,7 @@ const plenty = 1_000_000_000
 
 // inMemory returns the contestants, ours first.
 func inMemory() []contestant {
-	return []contestant{
+	return append([]contestant{
 		{name: ours, open: openOurs},
 		{name: "xtime", open: openTime},
 		{name: "throttled", open: func(int) (*instance, error) { return openThrottled(65_536) }},
@@ -41,7 +41,7 @@ func inMemory() []contestant {
 		pressed("sliding", ratelimit.WindowSliding, threshold/5),
 		pressed("leaky_refused", ratelimit.WindowLeaky, 2*threshold),
 		pressed("sliding_refused", ratelimit.WindowSliding, 2*threshold),
-	}
+	}, allowing()...)
 }
 
 // openOurs opens a limiter as shipped: system clock, ticks, metrics, default
@@ -66,6 +66,10 @@ func newOurs(config ratelimit.Config) (*ratelimit.Limiter, error) {
 }
 
 func newOursAt(url string, config ratelimit.Config) (*ratelimit.Limiter, error) {
+	return newOursWith(url, threshold, config)
+}
+
+func newOursWith(url string, threshold uint64, config ratelimit.Config) (*ratelimit.Limiter, error) {
 	config.GlobalThreshold = threshold
 	config.RedisURLs = []string{url}
 	return ratelimit.New(config, ratelimit.WithLogger(slog.New(slog.DiscardHandler)))

@@ -33,7 +33,7 @@ func measure(o *options, contestants []contestant, w io.Writer) (table, error) {
 	for round := range o.rounds {
 		for _, k := range kinds {
 			for _, c := range rotated(contestants, round) {
-				if c.remote && k.hot {
+				if c.remote && k.hot || c.serial && (k.hot || k.perCore) {
 					continue
 				}
 				r, err := take(c, k, keys, o.slot)
