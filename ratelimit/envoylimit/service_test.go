@@ -2,7 +2,10 @@ package envoylimit_test
 
 import (
 	"io"
+	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -165,5 +168,58 @@ descriptors:
 		if got := passes(t, s, entry[0], entry[1], 2); got != 1 {
 			t.Errorf("%q: %d of 2 pass, want 1", entry, got)
 		}
+	}
+}
+
+// Concurrent requests pass just the limit, while rules are put in force over and over.
+func TestConcurrentRequests(t *testing.T) {
+	t.Parallel()
+	clock := ratelimittest.NewClock()
+	s := newService(t, clock, ratelimittest.NewStore(clock), strings.Replace(perMinute, "10", "500", 1), io.Discard)
+	rules := s.Rules()
+	var passed atomic.Int64
+	var asking sync.WaitGroup
+	for range 16 {
+		asking.Go(func() {
+			for range 100 {
+				if ask(t, s, "k", "a").OverallCode == pb.RateLimitResponse_OK {
+					passed.Add(1)
+				}
+				if err := s.SetRules(rules); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	asking.Wait()
+	if got := passed.Load(); got != 500 {
+		t.Errorf("%d of 1,600 pass, want 500", got)
+	}
+}
+
+// Descriptors beyond the bound share one name in the metrics, and lose no hit.
+func TestMetricsAreBounded(t *testing.T) {
+	t.Parallel()
+	clock := ratelimittest.NewClock()
+	s := newService(t, clock, ratelimittest.NewStore(clock), strings.Replace(perMinute, "- key: k", "- key: k\n    detailed_metric: true", 1), io.Discard)
+	const values = 10_100
+	for i := range values {
+		ask(t, s, "k", "\"\\\n"+strconv.Itoa(i))
+	}
+	var text strings.Builder
+	s.WritePrometheus(&text)
+	lines, sum := 0, 0
+	for line := range strings.Lines(text.String()) {
+		if strings.Contains(line, `result="total"`) {
+			n, err := strconv.Atoi(strings.TrimSpace(line[strings.LastIndexByte(line, ' ')+1:]))
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines++
+			sum += n
+		}
+	}
+	if lines > 10_001 || sum != values || !strings.Contains(text.String(), `descriptor="(other)"`) {
+		t.Errorf("%d descriptors with %d hits, want 10,001 with %d", lines, sum, values)
 	}
 }

@@ -98,6 +98,9 @@ func run(rounds int, length time.Duration, out io.Writer) (err error) {
 		return err
 	}
 	rate := first.rate
+	if first.commands == 0 {
+		return errors.New("the original asks Redis nothing: it has no rules")
+	}
 	var all [2][]result
 	for round := range rounds {
 		order := []int{0, 1}

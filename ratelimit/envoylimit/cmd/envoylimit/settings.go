@@ -86,6 +86,7 @@ var pointless = map[string]string{
 	"REDIS_HEALTH_CHECK_ACTIVE_CONNECTION": "the service decides without Redis, too",
 	"LOCAL_CACHE_SIZE_IN_BYTES":            "all counts are in memory; GLOBAL_RATE_LIMIT_LOCAL_CACHE_MAX_ENTRIES bounds them",
 	"EXPIRATION_JITTER_MAX_SECONDS":        "expiries are spread by themselves",
+	"DISABLE_STATS":                        "metrics cost nothing until they are asked for",
 	"USE_STATSD":                           "metrics are served at /metrics of the debug port",
 	"USE_DOG_STATSD":                       "metrics are served at /metrics of the debug port",
 	"STATSD_HOST":                          "metrics are served at /metrics of the debug port",
