@@ -10,7 +10,8 @@ import (
 )
 
 // config is the configuration of a limit over that of the program. What decides which
-// counters are meant, name and window, is in the prefix: limits never share one.
+// counters are meant, name and window, is in the prefix: limits never share one. There is no colon
+// in between, at which a prefix would extend that of a limiter of the program's own.
 func (l *Limit) config(name string, base ratelimit.Config) ratelimit.Config {
 	cfg := base
 	cfg.GlobalThreshold, cfg.CustomKeys = l.Threshold, nil
@@ -32,7 +33,7 @@ func (l *Limit) config(name string, base ratelimit.Config) ratelimit.Config {
 	cfg.CountLimited, cfg.StrictFirstContact = l.CountLimited, l.StrictFirst
 	cfg.DryRun = base.DryRun || l.DryRun
 	cfg.Scope = base.Scope + "/" + name
-	cfg.RedisKeyPrefix = base.RedisKeyPrefix + ":" + name + "/" + l.window()
+	cfg.RedisKeyPrefix = base.RedisKeyPrefix + "/" + name + "/" + l.window()
 	return cfg
 }
 

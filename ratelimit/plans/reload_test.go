@@ -242,7 +242,7 @@ func TestReloadsUnderLoadLoseNothing(t *testing.T) {
 	held := uint64(0)
 	for _, name := range []string{"a", "b", "c"} {
 		for e := epoch - 1; e <= epoch; e++ {
-			total, _ := mem.Get(fmt.Sprintf("%s:%s/24h:everybody:%d", cfg.RedisKeyPrefix, name, e))
+			total, _ := mem.Get(fmt.Sprintf("%s/%s/24h:everybody:%d", cfg.RedisKeyPrefix, name, e))
 			held += uint64(total)
 		}
 	}
