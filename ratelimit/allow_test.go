@@ -33,7 +33,7 @@ func (n *node) left(key string) int {
 	return 0
 }
 
-// granted asks for the key until it has an allowance.
+// grantedTo asks for the key until it has an allowance.
 func (n *node) grantedTo(t *testing.T, key string) {
 	t.Helper()
 	for range 3 {
@@ -89,7 +89,6 @@ func TestAllowanceIsVoid(t *testing.T) {
 	t.Parallel()
 	for name, do := range map[string]func(n *node){
 		"other overrides":        func(n *node) { n.SetOverrides(map[string]uint64{"k": 0}) },
-		"the wall stepped":       func(n *node) { n.SetOverrides(map[string]uint64{"k": 0}); n.world.clock.StepWall(1) },
 		"there and back, by two": func(n *node) { n.SetOverrides(map[string]uint64{"k": 0}); n.SetOverrides(map[string]uint64{"k": 0}) },
 	} {
 		t.Run(name, func(t *testing.T) {
