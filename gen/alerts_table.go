@@ -9,21 +9,21 @@ var alertsTable = alerts{
 	Alerts: []alert{
 		{
 			Name: "LimiterPartitionDownEverywhere", For: "2m", Severity: "critical",
-			Expr:        "max by (job, scope, partition) (<partition_up>) == 0 and sum by (job, scope, partition) (increase(<error_total>[5m])) > 0",
+			Expr:        "max by (job, scope, partition) (<partition_up>) == 0",
 			Summary:     "No node of {{ $labels.job }} reaches partition {{ $labels.partition }}.",
 			Description: "Limiter {{ $labels.scope }}: every node limits the partition's entities by its own traffic alone, so the fleet may admit up to one threshold per node. Units wait, and are dropped as stale after two windows.",
 		},
 		{
 			Name: "LimiterPartitionDown", For: "2m", Severity: "warning",
-			Expr:        "<partition_up> == 0 and sum without (step, cause) (increase(<error_total>[5m])) > 0",
+			Expr:        "<partition_up> == 0 and on (job, scope, partition) max by (job, scope, partition) (<partition_up>) == 1",
 			Summary:     "{{ $labels.instance }} does not reach partition {{ $labels.partition }}.",
 			Description: "Limiter {{ $labels.scope }}: this node limits the partition's entities by its own traffic alone, and the fleet does not know what it counts. Look at its log, and at the steps and causes of its failed attempts.",
 		},
 		{
 			Name: "LimiterSyncsFailing", For: "10m", Severity: "warning",
-			Expr:        "sum without (step, cause) (rate(<error_total>[10m])) / rate(<pipeline_ms_count>[10m]) > 0.05 and avg_over_time(<partition_up>[10m]) > 0.5",
+			Expr:        "sum without (step, cause) (rate(<error_total>[5m])) / rate(<pipeline_ms_count>[5m]) > 0.05 and min_over_time(<partition_up>[5m]) == 1",
 			Summary:     "{{ $value | humanizePercentage }} of the syncs of {{ $labels.instance }} with partition {{ $labels.partition }} fail.",
-			Description: "Limiter {{ $labels.scope }}: no unit is lost or counted twice by that, but the fleet learns of counts later. Mostly timeouts: Redis is slow or its network is.",
+			Description: "Limiter {{ $labels.scope }}: the partition is up, but the fleet learns of counts late. No unit is counted twice; one that waits for more than two windows is dropped (LimiterUnitsDropped). Mostly timeouts: Redis is slow, or its network is.",
 		},
 		{
 			Name: "LimiterUnitsDropped", Severity: "warning",

@@ -56,7 +56,7 @@ var metricsTable = metricTable{
 			Name: "pipeline_ms", Field: "pipelineMS", Kind: "histogram", Form: partition, Unit: "milliseconds",
 			Labels:  []label{perPartition},
 			Buckets: []string{"0.5", "1", "2", "5", "10", "20", "30", "50", "75", "100", "150", "250", "500", "1000"},
-			Help:    "Time from sending a batch to its reply or its failure.",
+			Help:    "Time from sending a batch, or a question to a partition without traffic, to its reply or its failure.",
 		},
 		{
 			Name: "pipeline_size", Field: "pipelineSize", Kind: "histogram", Form: named, Unit: "counters",
@@ -77,12 +77,12 @@ var metricsTable = metricTable{
 		{
 			Name: "error_total", Field: "errorTotal", Kind: "counter", Form: failures, Unit: "attempts",
 			Labels: []label{{Name: "step"}, {Name: "cause"}, perPartition},
-			Help:   "Attempts at a batch that failed, by where and why. A time series appears with its first failure.",
+			Help:   "Attempts at a batch, and questions to a partition without traffic, that failed, by where and why. A time series appears with its first failure.",
 		},
 		{
 			Name: "partition_up", Field: "partitionUp", Kind: "gauge", Form: partition, Unit: "0 or 1",
 			Labels: []label{perPartition},
-			Help:   "1 if the last attempt at a batch was answered.",
+			Help:   "1 once the partition has answered, 0 once three attempts in a row have failed over a second or more. A partition without traffic is asked every ten seconds.",
 		},
 		{
 			Name: "clock_skew_ms", Field: "clockSkewMS", Kind: "gauge", Form: partition, Unit: "milliseconds",

@@ -194,6 +194,14 @@ func (x exposed) ofOperator(e *metricsql.BinaryOpExpr) ([]string, error) {
 		return left, nil
 	}
 	ignored := e.GroupModifier.Args
+	if strings.ToLower(e.GroupModifier.Op) == "on" {
+		for _, name := range e.GroupModifier.Args {
+			if !slices.Contains(left, name) || !slices.Contains(right, name) {
+				return nil, fmt.Errorf("on(%s): labels %v and %v", name, left, right)
+			}
+		}
+		return left, nil
+	}
 	if op := strings.ToLower(e.GroupModifier.Op); op != "" && op != "ignoring" {
 		return nil, fmt.Errorf("%s is not expected in a query", op)
 	}
@@ -230,6 +238,7 @@ h_count{scope="s"} 1
 	for query, want := range map[string]string{
 		`sum by (scope, result) (rate(a_total{job=~"$job",result="good"}[$__rate_interval]))`: "result scope",
 		`sum without (result) (increase(a_total[5m])) > 0 and g == 0`:                         "instance job scope",
+		`g == 0 and on (scope) sum by (scope) (g) == 1`:                                       "instance job scope",
 		`increase(a_total{result="bad"}[5m]) > ignoring (result) g`:                           "instance job result scope",
 		`histogram_quantile(0.9, sum by (scope, le) (rate(h_bucket[5m]))) > 1`:                "scope",
 		`abs(g) > clamp_max(100 * g, 2500)`:                                                   "instance job scope",

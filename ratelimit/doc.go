@@ -60,9 +60,11 @@
 // Checks go on, on what the fleet's count still weighs and on this process's own
 // count; two windows later only the latter is left. What was counted waits and is
 // delivered when Redis is back, as long as a window that can see it lasts. A batch
-// whose fate is unknown is sent again under its number, and counted once. One log line
-// says that a partition is down, one that it is up again; of a link that comes and
-// goes the log hears once a minute.
+// whose fate is unknown is sent again under its number, and counted once. A partition is
+// down once three attempts in a row have failed over a second or more; one without traffic
+// is asked every ten seconds. One log line says that it is down, one that it is up again,
+// after how long and with how many units dropped; of a link that comes and goes the log
+// hears once a minute.
 //
 // # Closing
 //

@@ -99,16 +99,25 @@ type link struct {
 	mu      sync.Mutex
 	before  func(b *store.Batch) error // fails an attempt before the store sees it
 	after   func(r *store.Reply) error // fails an attempt that the store applied
+	hooked  bool                       // before and after are a hook's, which sees batches alone
 	batches []store.Batch              // every attempt, copied
+
+	questions int // looks at nothing, which are no batches
 }
 
 func (l *link) Apply(ctx context.Context, b *store.Batch, r *store.Reply) error {
 	l.mu.Lock()
 	before, after := l.before, l.after
-	c := *b
-	c.Writes = append([]store.Write(nil), b.Writes...)
-	c.Reads = append([]string(nil), b.Reads...)
-	l.batches = append(l.batches, c)
+	if b.Number == 0 && len(b.Reads) == 0 {
+		if l.questions++; l.hooked {
+			before, after = nil, nil
+		}
+	} else {
+		c := *b
+		c.Writes = append([]store.Write(nil), b.Writes...)
+		c.Reads = append([]string(nil), b.Reads...)
+		l.batches = append(l.batches, c)
+	}
 	l.mu.Unlock()
 	if before != nil {
 		if err := before(b); err != nil {
@@ -129,7 +138,7 @@ func (l *link) Apply(ctx context.Context, b *store.Batch, r *store.Reply) error 
 func (l *link) breaks(before, after error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.before, l.after = nil, nil
+	l.before, l.after, l.hooked = nil, nil, false
 	if before != nil {
 		l.before = func(*store.Batch) error { return before }
 	}

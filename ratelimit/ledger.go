@@ -87,6 +87,9 @@ func (g *ledger) drop(e *entry, epoch int64, units uint64, cause dropCause) {
 		return
 	}
 	g.dropped[cause].add(units)
+	if cause == dropStale || cause == dropOverflow || cause == dropUnknown {
+		e.partition.dropped.add(units)
+	}
 	g.tell(e, epoch, units, cause)
 }
 

@@ -164,7 +164,8 @@ func (l *Limiter) Forget(key string) {
 // a tick publishes. It waits for ticks under way, until ctx ends; ctx also bounds
 // the calls to the stores, in addition to the configured timeouts. The error joins
 // those of the partitions whose batch stayed without an answer; it will be sent
-// again. After Close it is [ErrClosed].
+// again. A partition for which there is nothing to sync is asked whether it is there. After
+// Close the error is [ErrClosed].
 func (l *Limiter) Sync(ctx context.Context) error {
 	if l.closing.begun() {
 		return ErrClosed

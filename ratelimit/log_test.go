@@ -76,7 +76,7 @@ func TestAPartitionDownFromTheStartIsSaidOnce(t *testing.T) {
 	n.logs("down", []string{"is down", "cause=unreachable"})
 	n.link.heals()
 	w.clock.Advance(time.Second)
-	n.logs("up", []string{"is up again", "after=5s"})
+	n.logs("up", []string{"is up again", "after=5s", "dropped=0"})
 }
 
 func TestAnotherWindowIsSaidOncePerChange(t *testing.T) {
@@ -144,15 +144,21 @@ func TestFailingCountersAreSaidEveryTenMinutes(t *testing.T) {
 				w.clock.Advance(10 * time.Second)
 			}
 		}
+		drops := func(lines ...[]string) [][]string { // beside these lines: units that are refused become stale
+			if c.status == store.Refused {
+				lines = append([][]string{{"level=WARN", "units were dropped", "units="}}, lines...)
+			}
+			return lines
+		}
 		run(1)
 		n.logs("first", []string{"level=WARN", c.want, "writes=1", "partition=memory"})
 		run(59)
-		n.logs("within ten minutes")
+		n.logs("within ten minutes", drops()...)
 		run(1)
 		n.logs("ten minutes later", []string{c.want, "writes="})
 		run(300)
-		if got := len(n.lines()); got != 5 {
-			t.Errorf("%s: %d lines in fifty minutes more, want 5", c.want, got)
+		if got, want := len(n.lines()), 5*(1+len(drops())); got != want {
+			t.Errorf("%s: %d lines in fifty minutes more, want %d", c.want, got, want)
 		}
 	}
 }

@@ -171,12 +171,17 @@ func (p *partition) syncOnce(ctx context.Context) error {
 		return ctx.Err()
 	}
 	defer p.endTurn()
-	return p.tick(ctx, rankIdle)
+	before := p.asked()
+	if err := p.tick(ctx, rankIdle); err != nil || p.asked() != before {
+		return err
+	}
+	return p.question(ctx) // nothing was to be synced; that the partition is there says this
 }
 
 // endTurn lets others tick. What became ready for a sync by units meanwhile follows, and calls
 // to the fleet that came too late for the last script.
 func (p *partition) endTurn() {
+	p.flush()
 	more := p.moreUnits()
 	p.turn <- struct{}{}
 	if p.fleet.len() > 0 {

@@ -46,8 +46,8 @@ type limiterMetrics struct {
 	tierTransitions [4][4]*metrics.Counter // by from and to: idle, low, normal, hot; nil for equal ones
 	// tick_ms (milliseconds). Duration of a whole tick.
 	tickMS *metrics.PrometheusHistogram
-	// pipeline_ms (milliseconds). Time from sending a batch to its reply or
-	// its failure.
+	// pipeline_ms (milliseconds). Time from sending a batch, or a question to
+	// a partition without traffic, to its reply or its failure.
 	pipelineMS []*metrics.PrometheusHistogram // by partition
 	// pipeline_size (counters). Counters that one acknowledged batch wrote
 	// (write), and those that it only read (read).
@@ -61,10 +61,13 @@ type limiterMetrics struct {
 	// attempt may have applied; refusals and missing connections alone make
 	// none.
 	batchRetries []*metrics.Counter // by partition
-	// error_total (attempts). Attempts at a batch that failed, by where and
-	// why. A time series appears with its first failure.
+	// error_total (attempts). Attempts at a batch, and questions to a
+	// partition without traffic, that failed, by where and why. A time series
+	// appears with its first failure.
 	failures failureCounters
-	// partition_up (0 or 1). 1 if the last attempt at a batch was answered.
+	// partition_up (0 or 1). 1 once the partition has answered, 0 once three
+	// attempts in a row have failed over a second or more. A partition
+	// without traffic is asked every ten seconds.
 	partitionUp []*metrics.Gauge // by partition
 	// clock_skew_ms (milliseconds). How far the clock of the Redis is ahead
 	// of this node's, from the last reply.

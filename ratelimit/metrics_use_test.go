@@ -100,10 +100,12 @@ func TestMetricsTellTheTruthAfterATick(t *testing.T) {
 	n.link.breaks(nil, errTimeout)
 	n.syncFails()
 	n.syncFails()
+	n.exposes("failing", map[string]float64{`partition_up{partition="memory"}`: 1})
+	w.clock.Advance(time.Second)
 	n.exposes("down", map[string]float64{
-		`error_total{step="reply",cause="timeout",partition="memory"}`: 2, `batch_retries_total{partition="memory"}`: 1,
+		`error_total{step="reply",cause="timeout",partition="memory"}`: 3, `batch_retries_total{partition="memory"}`: 2,
 		`partition_up{partition="memory"}`: 0, `undelivered_units`: 6, `pending_sync_size`: 0, `deferred_size`: 0, `overrides_loaded`: 3,
-		`records_total{op="write",partition="memory"}`: 2, `pipeline_ms_count{partition="memory"}`: 3,
+		`records_total{op="write",partition="memory"}`: 2, `pipeline_ms_count{partition="memory"}`: 4,
 	})
 	n.link.heals()
 	n.sync()
@@ -115,11 +117,11 @@ func TestMetricsTellTheTruthAfterATick(t *testing.T) {
 	n.exposes("up again", map[string]float64{
 		`partition_up{partition="memory"}`: 1, `undelivered_units`: 0, `dropped_units_total{cause="poisoned"}`: 9,
 		`dropped_units_total{cause="stale"}`: 0, `eviction_total{cause="explicit"}`: 1, `eviction_total{cause="size"}`: 0,
-		`records_total{op="write",partition="memory"}`: 5, `cache_size`: 3, `batch_retries_total{partition="memory"}`: 2,
+		`records_total{op="write",partition="memory"}`: 5, `cache_size`: 3, `batch_retries_total{partition="memory"}`: 3,
 		`tier_transitions_total{from="hot",to="low"}`: 1, `tier_transitions_total{from="hot",to="idle"}`: 0, // b: 7 of 70
 	})
 	w.clock.Advance(7 * time.Minute)
-	n.exposes("idle for long", map[string]float64{`eviction_total{cause="expired"}`: 3, `cache_size`: 0, `tick_ms_count`: 420})
+	n.exposes("idle for long", map[string]float64{`eviction_total{cause="expired"}`: 3, `cache_size`: 0, `tick_ms_count`: 421})
 	for name := range n.exposed() {
 		for _, key := range []string{`"a"`, `"b"`, `"c"`, `"e"`} {
 			if strings.Contains(name, key) {

@@ -96,7 +96,10 @@ func TestALookThatIsDeniedCostsNothing(t *testing.T) {
 		}
 		n.link.breaks(errUnreachable, nil)
 		n.check("k", 1)
-		n.syncFails()
+		for range downAttempts {
+			w.clock.Advance(time.Second)
+		}
+		n.lines()
 		n.link.hook(deny, nil)
 		for range 5 {
 			n.check("k", 1)

@@ -194,7 +194,7 @@ func TestAnOutageLogsTwoLines(t *testing.T) {
 	n := w.node(nil)
 	n.check("k", 1)
 	w.clock.Advance(time.Second)
-	for round, length := range []int{1, 10, 1000} {
+	for round, length := range []int{3, 10, 1000} {
 		for second := range length {
 			kinds := slices.Sorted(maps.Keys(outages))
 			failure := outages[kinds[second%len(kinds)]]
@@ -214,24 +214,24 @@ func TestAnOutageLogsTwoLines(t *testing.T) {
 	}
 }
 
-// TestALinkThatComesAndGoesLogsOncePerMinute, and an outage that lasts is told even if
-// it began in silence.
-func TestALinkThatComesAndGoesLogsOncePerMinute(t *testing.T) {
+// A link that comes and goes is told of five times at once and then once a minute, and an
+// outage that lasts is told even if it began in silence.
+func TestALinkThatComesAndGoesDoesNotFillTheLog(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	n := w.node(nil)
 	for second := range 600 {
-		if n.link.heals(); second%2 == 0 {
-			n.link.breaks(errUnreachable, nil)
+		if n.link.heals(); second%5 < 3 {
+			n.link.breaks(errReadOnly, nil)
 		}
 		n.check("k", 1)
 		w.clock.Advance(time.Second)
 	}
-	if lines := strings.Count(n.log.String(), "\n"); lines != 20 {
-		t.Errorf("%d lines in ten minutes of flapping, want a pair a minute:\n%s", lines, n.log)
+	if lines := strings.Count(n.log.String(), "\n"); lines != 2*(outagesSaid+9) {
+		t.Errorf("%d lines in ten minutes of flapping, want a pair for each of the first %d outages, and one a minute:\n%s", lines, outagesSaid, n.log)
 	}
-	if !strings.Contains(n.log.String(), "outages=30") {
-		t.Errorf("no line tells of the 30 outages of a minute:\n%s", n.log)
+	if !strings.Contains(n.log.String(), "outages=12") {
+		t.Errorf("no line tells of the 12 outages of a minute:\n%s", n.log)
 	}
 	n.log.Reset()
 	n.link.breaks(errUnreachable, nil)
@@ -241,6 +241,58 @@ func TestALinkThatComesAndGoesLogsOncePerMinute(t *testing.T) {
 	}
 	if lines := strings.Count(n.log.String(), "\n"); lines != 1 {
 		t.Errorf("two minutes down logged %d lines, want 1:\n%s", lines, n.log)
+	}
+}
+
+// One lost reply, or two, or three within a moment, are no outage.
+func TestFewFailedAttemptsAreNoOutage(t *testing.T) {
+	t.Parallel()
+	for _, failure := range []error{errUnreachable, errReadOnly, errTimeout} {
+		w := newWorld(t)
+		n := w.node(nil)
+		n.check("k", 1)
+		w.clock.Advance(time.Second)
+		n.link.breaks(failure, nil)
+		n.check("k", 1)
+		w.clock.Advance(time.Second)
+		for range 10 {
+			n.syncFails() // at the moment of the first attempt
+		}
+		if s := n.Stats(); !s.Partitions[0].Up || n.log.Len() != 0 {
+			t.Errorf("%v: up %v after attempts within a moment: %s", failure, s.Partitions[0].Up, n.log)
+		}
+		w.clock.Advance(time.Second)
+		if s := n.Stats(); s.Partitions[0].Up || strings.Count(n.log.String(), "is down") != 1 {
+			t.Errorf("%v: up %v after a second: %s", failure, s.Partitions[0].Up, n.log)
+		}
+		w.conserves(n)
+	}
+}
+
+// Each outage is told at once, the second within a minute too, and so is its end, with what
+// was dropped.
+func TestEachOutageAndItsEndAreTold(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	n := w.node(func(c *Config) { c.WindowInterval, c.SyncByUnits = 10*time.Second, false })
+	for _, row := range []struct {
+		outage time.Duration
+		want   []string
+	}{
+		{5 * time.Second, []string{"after=5s", "dropped=0"}},
+		{40 * time.Second, []string{"after=40s", "dropped=7"}},
+	} {
+		n.check("k", 1)
+		w.clock.Advance(2 * time.Second)
+		n.lines()
+		n.link.breaks(errReadOnly, nil)
+		n.check("k", 7)
+		w.clock.Advance(row.outage)
+		n.logs("down", []string{"level=WARN", "is down", "for=1.25s", "attempts=3", "cause=read_only"})
+		n.link.heals()
+		w.clock.Advance(time.Second)
+		n.logs("up", append(row.want, "is up again"))
+		w.conserves(n)
 	}
 }
 

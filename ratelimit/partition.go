@@ -34,10 +34,12 @@ type partition struct {
 	neighbors neighbors
 	units     unitSync
 
-	taken   []*entry     // of the holder of turn
-	pressed []*entry     // of the holder of turn
-	reply   store.Reply  // of the holder of turn
-	retried bool         // of the holder of turn; the batch was sent again at once
+	taken   []*entry    // of the holder of turn
+	pressed []*entry    // of the holder of turn
+	reply   store.Reply // of the holder of turn
+	retried bool        // of the holder of turn; the batch was sent again at once
+
+	dropped total        // units of its entities that were stale, overflowed or unknown
 	again   []*fleetCall // of the holder of turn; to be asked again
 
 	mu       sync.Mutex
@@ -120,7 +122,7 @@ func (p *partition) tick(ctx context.Context, lowest rank) error {
 		}
 		if len(p.taken) == 0 {
 			p.lookAround(ctx)
-			return nil
+			return p.askIfIdle(ctx, lowest)
 		}
 		encoded := p.encode()
 		clear(p.taken)
@@ -305,9 +307,7 @@ func (p *partition) conclude(err error, sent, now reading) (again bool) {
 	lines := p.lines
 	p.lines = nil
 	p.mu.Unlock()
-	for _, line := range lines {
-		p.l.logger.LogAttrs(context.Background(), line.level, line.text, line.attrs...)
-	}
+	p.log(lines)
 	return again
 }
 

@@ -5,10 +5,8 @@ package ratelimit
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/hanzoai/limiters/internal/clock"
-	"github.com/hanzoai/limiters/ratelimit/store"
 )
 
 // Ping makes a round trip to every partition, all at once, and returns nil if each answered:
@@ -43,15 +41,8 @@ func (p *partition) ping(ctx context.Context) error {
 		return fail(ctx.Err())
 	}
 	defer p.endTurn()
-	look := p.neighbors.batch // a look like theirs, at nothing
-	look.Reads = nil
-	reply := store.Reply{Number: 1}
-	err := p.store.Apply(clock.AtOnce(ctx), &look, &reply)
-	switch {
-	case err != nil:
+	if err := p.question(clock.AtOnce(ctx)); err != nil {
 		return fail(err)
-	case reply.Number != 0 || reply.Outcome != store.Looked:
-		return fail(fmt.Errorf("a look was answered with number %d and outcome %d", reply.Number, reply.Outcome))
 	}
 	return nil
 }

@@ -53,7 +53,7 @@ type Returned struct {
 // PartitionStats is how one partition fares.
 type PartitionStats struct {
 	Name       string        // as metrics show it
-	Up         bool          // the last attempt was answered; false before the first one
+	Up         bool          // false before the first answer, and after three failed attempts in a row over a second or more
 	LastSync   time.Time     // of the last answer; zero if there was none
 	Queued     int           // entities that wait for a sync
 	InFlight   uint64        // units of the batch without an answer

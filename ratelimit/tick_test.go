@@ -333,7 +333,7 @@ func (w *world) total(n *node, key string, epoch int64) int64 {
 func (l *link) hook(before func(*store.Batch) error, after func(*store.Reply) error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.before, l.after = before, after
+	l.before, l.after, l.hooked = before, after, true
 }
 
 // numbers returns the batches' numbers.
