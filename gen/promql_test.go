@@ -194,7 +194,7 @@ func (x exposed) ofOperator(e *metricsql.BinaryOpExpr) ([]string, error) {
 		return left, nil
 	}
 	ignored := e.GroupModifier.Args
-	if strings.ToLower(e.GroupModifier.Op) == "on" {
+	if strings.ToLower(e.GroupModifier.Op) == "on" && strings.ToLower(e.Op) == "and" {
 		for _, name := range e.GroupModifier.Args {
 			if !slices.Contains(left, name) || !slices.Contains(right, name) {
 				return nil, fmt.Errorf("on(%s): labels %v and %v", name, left, right)

@@ -38,7 +38,7 @@ var families = []Family{
 	},
 	{
 		Name: "global_rate_limiter_error_total", Kind: "counter", Unit: "attempts",
-		Help: "Attempts at a batch that failed, by where and why. A time series appears with its first failure.",
+		Help: "Attempts at a batch, and questions to a partition without traffic, that failed, by where and why. A time series appears with its first failure.",
 	},
 	{
 		Name: "global_rate_limiter_estimate_drift", Kind: "histogram", Unit: "thresholds",
@@ -94,7 +94,7 @@ var families = []Family{
 	},
 	{
 		Name: "global_rate_limiter_partition_up", Kind: "gauge", Unit: "0 or 1",
-		Help: "1 if the last attempt at a batch was answered.",
+		Help: "1 once the partition has answered, 0 once three attempts in a row have failed over a second or more. A partition without traffic is asked every ten seconds.",
 	},
 	{
 		Name: "global_rate_limiter_pending_sync_size", Kind: "gauge", Unit: "entities",
@@ -102,7 +102,7 @@ var families = []Family{
 	},
 	{
 		Name: "global_rate_limiter_pipeline_ms", Kind: "histogram", Unit: "milliseconds",
-		Help: "Time from sending a batch to its reply or its failure.",
+		Help: "Time from sending a batch, or a question to a partition without traffic, to its reply or its failure.",
 	},
 	{
 		Name: "global_rate_limiter_pipeline_size", Kind: "histogram", Unit: "counters",
