@@ -51,12 +51,13 @@ lint: ## vet, format, staticcheck, go.mod, the repository's own rules, lua
 	else echo 'luacheck is not installed: lua/ is not linted'; fi
 
 .PHONY: generate
-generate: ## write what is derived from the tables in gen/
+generate: ## write what is derived from the tables in gen/, and the listings of the API
 	go run ./gen
+	go run ./gen/api
 
 .PHONY: generate-check
 generate-check: ## fail if a generated file is stale
-	@go run ./gen -check || { echo 'stale; run: make generate'; exit 1; }
+	@go run ./gen -check && go run ./gen/api -check || { echo 'stale; run: make generate'; exit 1; }
 
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME (30s)
