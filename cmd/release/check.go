@@ -15,10 +15,10 @@ import (
 )
 
 // notImported are the directories of modules and packages that nobody imports.
-var notImported = []string{"cmd", "gen", "docs", "testing/integration", "testing/repo"}
+var notImported = []string{"cmd", "gen", "docs", "testing/integration", "testing/repo", "ratelimit/envoylimit/beside"}
 
 // notInstalled are the directories of programs that only the repository needs.
-var notInstalled = []string{"cmd/release", "cmd/bench/peers", "gen", "docs", "testing"}
+var notInstalled = []string{"cmd/release", "ratelimit/envoylimit/beside", "cmd/bench/peers", "gen", "docs", "testing"}
 
 // consumer is a service of somebody else. The imports of all public packages stand
 // beside it.

@@ -24,7 +24,7 @@ import (
 const listings = "docs/api"
 
 // private are the directories whose packages are no API (docs/versioning.md).
-var private = []string{"cmd", "gen", "docs", "bin", "testing/integration", "testing/repo"}
+var private = []string{"cmd", "gen", "docs", "bin", "testing/integration", "testing/repo", "ratelimit/envoylimit/beside"}
 
 func main() {
 	if err := run(os.Args[1:], ".", os.Stdout); err != nil {
