@@ -132,7 +132,7 @@ func run(rounds int, length time.Duration, out io.Writer) (err error) {
 		{"envoy_p99", func(r result) float64 { return float64(r.p99) }},
 		{"envoy_redis_commands", func(r result) float64 { return r.commands }},
 	} {
-		_, _ = fmt.Fprintf(out, "ratio %s %.3f\n", figure.name, median(all[1], figure.of)/median(all[0], figure.of))
+		_, _ = fmt.Fprintf(out, "ratio %s %.4f\n", figure.name, median(all[1], figure.of)/median(all[0], figure.of))
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"runtime"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -35,9 +36,14 @@ func (s *settings) listen() (net.Listener, error) {
 }
 
 func (s *settings) grpcServer() (*grpc.Server, error) {
-	options := []grpc.ServerOption{grpc.KeepaliveParams(keepalive.ServerParameters{
-		MaxConnectionAge: s.GrpcMaxConnectionAge, MaxConnectionAgeGrace: s.GrpcMaxConnectionAgeGrace,
-	})}
+	options := []grpc.ServerOption{
+		grpc.KeepaliveParams(keepalive.ServerParameters{
+			MaxConnectionAge: s.GrpcMaxConnectionAge, MaxConnectionAgeGrace: s.GrpcMaxConnectionAgeGrace,
+		}),
+		// A decision takes a microsecond: workers that stay spare the goroutine, whose stack grows, for each.
+		grpc.NumStreamWorkers(uint32(2 * runtime.GOMAXPROCS(0))),
+		grpc.SharedWriteBuffer(true),
+	}
 	if s.GrpcServerUseTLS {
 		security, err := s.serverTLS()
 		if err != nil {

@@ -60,8 +60,8 @@ func answerJSON(w http.ResponseWriter, r *http.Request, service *envoylimit.Serv
 	_, _ = w.Write(text)
 }
 
-// debug is what DEBUG_PORT serves.
-func debug(service *envoylimit.Service, set *metrics.Set) http.Handler {
+// pages are what DEBUG_PORT serves.
+func pages(service *envoylimit.Service, set *metrics.Set) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/metrics", serveMetrics(service, set))
 	mux.HandleFunc("/rlconfig", func(w http.ResponseWriter, _ *http.Request) {

@@ -18,6 +18,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"syscall"
@@ -33,6 +34,9 @@ import (
 )
 
 const (
+	// A small heap would be collected many times a second for what requests leave behind.
+	collectAt = 400
+
 	drainTime = 10 * time.Second // for requests under way, when it stops
 	closeTime = 5 * time.Second  // for what is counted and not delivered, after that
 )
@@ -49,6 +53,9 @@ func main() {
 	case flags.NArg() > 0:
 		fmt.Fprintf(os.Stderr, "envoylimit: unknown argument %q\n", flags.Arg(0))
 		os.Exit(2)
+	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(collectAt)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
@@ -166,21 +173,21 @@ func (s *server) serve(ctx context.Context) error {
 		return ctx.Err() == nil && (!s.settings.HealthyWithConfig || rules != nil && len(rules.Domains()) > 0)
 	}
 	at := func(host string, port uint16) string { return net.JoinHostPort(host, strconv.Itoa(int(port))) }
-	pages := map[string]http.Handler{
+	handlers := map[string]http.Handler{
 		at(s.settings.Host, s.settings.Port):           public(s.service, healthy),
-		at(s.settings.DebugHost, s.settings.DebugPort): debug(s.service, s.set),
+		at(s.settings.DebugHost, s.settings.DebugPort): pages(s.service, s.set),
 	}
 	if s.settings.UsePrometheus {
 		mux := http.NewServeMux()
 		mux.HandleFunc(s.settings.PrometheusPath, serveMetrics(s.service, s.set))
-		pages[s.settings.PrometheusAddr] = mux
+		handlers[s.settings.PrometheusAddr] = mux
 	}
 	listener, err := s.settings.listen()
 	if err != nil {
 		return err
 	}
-	failed := make(chan error, len(pages)+1)
-	for address, handler := range pages {
+	failed := make(chan error, len(handlers)+1)
+	for address, handler := range handlers {
 		pageServer := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 		pageListener, err := net.Listen("tcp", address)
 		if err != nil {
