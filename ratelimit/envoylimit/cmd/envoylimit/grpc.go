@@ -42,7 +42,6 @@ func (s *settings) grpcServer() (*grpc.Server, error) {
 		}),
 		// A decision takes a microsecond: workers that stay spare the goroutine, whose stack grows, for each.
 		grpc.NumStreamWorkers(uint32(2 * runtime.GOMAXPROCS(0))),
-		grpc.SharedWriteBuffer(true),
 	}
 	if s.GrpcServerUseTLS {
 		security, err := s.serverTLS()
