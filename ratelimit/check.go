@@ -281,7 +281,7 @@ func (l *Limiter) decideLocked(d *Decision, s *shard, e *entry, q *request, r *r
 		d.verdict = VerdictLimited
 		speaks = speaks && l.countLimited
 	}
-	e.countLocked(s, d.verdict)
+	e.countLocked(s, d.verdict, q.units)
 	if speaks {
 		if slot := &e.slots[1]; q.epoch == e.epoch && open && q.units <= store.MaxUnits-slot.pending {
 			slot.pending += q.units // as recordLocked does, in nearly every case; unsent is within pending
@@ -336,6 +336,7 @@ func (l *Limiter) firstContactLocked(d *Decision, c *check, open bool) *entry {
 	if l.refusesUnknown(&c.request) {
 		d.verdict = VerdictLimited
 		c.shard.counts.limited++
+		l.table.refusals.add(c.name, c.units)
 	} else {
 		c.shard.counts.allowed++
 	}

@@ -26,11 +26,12 @@ type toldSet struct {
 	spare   []*entry // guarded by the shard's lock; empty: the room of the set before
 }
 
-// countLocked counts a decision about the entry, which is one of the shard's. Of the
-// shard it needs no lock.
-func (e *entry) countLocked(s *shard, v Verdict) {
+// countLocked counts a decision about the entry, which is one of the shard's, and the
+// units that were asked for. Of the shard it needs no lock.
+func (e *entry) countLocked(s *shard, v Verdict, units uint64) {
 	if v == VerdictLimited {
 		e.limited++
+		e.refused = plus(e.refused, units)
 	} else {
 		e.allowed++
 	}
@@ -107,7 +108,8 @@ func (s *shard) takeLocked(e *entry) {
 	s.counts.allowed += uint64(e.allowed)
 	s.counts.limited += uint64(e.limited)
 	s.counts.units = plus(s.counts.units, e.units)
-	e.allowed, e.limited, e.units = 0, 0, 0
+	s.table.refusals.add(e.key, e.refused)
+	e.allowed, e.limited, e.units, e.refused = 0, 0, 0, 0
 	e.toldAt.Store(0)
 }
 

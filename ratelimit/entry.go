@@ -96,6 +96,7 @@ type entry struct {
 	hash      uint64     // immutable; of key
 	partition *partition // immutable
 	extra     *extra     // nil if there is none
+	refused   uint64     // units, since they were collected
 
 	// What slots' totals contain of this node's own units at least; it stops at 2^32 − 1,
 	// which is as good a bound for telling that counts are gone.

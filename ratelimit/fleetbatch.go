@@ -290,7 +290,7 @@ func (p *partition) answerFleetLocked(it *item, now *reading, again []*fleetCall
 			again = append(again, c)
 		case c.settle(fateAnswered):
 			p.answerLocked(it, a, c, now, open)
-			e.countLocked(s, c.decision.verdict)
+			e.countLocked(s, c.decision.verdict, c.units)
 			c.done <- struct{}{}
 		default:
 			p.giveGrantBackLocked(it, a, c, now, open)

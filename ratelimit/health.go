@@ -59,6 +59,7 @@ type health struct {
 	skew        time.Duration
 	otherWindow int64 // ms; the fleet's window if it is not ours, else 0
 	backoff     time.Duration
+	down        downtime
 	notBefore   int64 // mono; when to connect again
 	noticed     [6]notice
 }
@@ -114,6 +115,7 @@ func (p *partition) observeLocked(err error, sent, now reading) {
 // says about the partition. It requires p.mu.
 func (p *partition) attemptedLocked(err error, sent, now reading) {
 	h, m := &p.health, p.l.metrics
+	h.down.observe(err, now.wall)
 	m.pipelineMS[p.index].Update(float64(level.Elapsed(now.mono, sent.mono)) / 1e6)
 	h.asked++
 	if err == nil {

@@ -17,8 +17,8 @@ const hashMarker = "hmac#"
 const MinKeyHashSecret = 16
 
 // WithKeyHash has an HMAC-SHA256 of each entity key stand for it wherever keys are kept
-// or shown: in the local table, in Redis, in [Limiter.TopByPressure], on the status page
-// and in the log. It is for keys that are
+// or shown: in the local table, in Redis, in [Limiter.TopByPressure] and
+// [Limiter.MostRefused], on the status page and in the log. It is for keys that are
 // secrets themselves, such as API keys. Overrides and the resolver see the original.
 //
 // Every limiter that shares counters needs the same secret: another one is another set

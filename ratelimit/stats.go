@@ -64,6 +64,7 @@ type PartitionStats struct {
 	Forgotten  uint64        // batches that met a store without what it had acknowledged before
 	Writes     uint64        // counters written by answered batches
 	Reads      uint64        // counters read by answered batches
+	Failure    *Failure      // why attempts fail, and since when; nil if the last one was answered or there was none
 	ClockSkew  time.Duration // how far the store's clock is ahead of this node's, at the last answer
 }
 
@@ -99,6 +100,7 @@ func (l *Limiter) Stats() Stats {
 			Forgotten: h.forgotten, Writes: h.writes, Reads: h.reads, ClockSkew: h.skew,
 		}
 		ps.InFlight, ps.Asked = p.inFlight()
+		ps.Failure = h.down.failure()
 		if h.lastSync != 0 {
 			ps.LastSync = time.Unix(0, h.lastSync).UTC()
 		}

@@ -37,6 +37,8 @@ type table struct {
 	stable bool         // hash is the same in every process
 	seed   maphash.Seed // of hash otherwise
 
+	refusals refusals
+
 	shards []shard
 	live   atomic.Int64 // entries in the table
 }

@@ -72,6 +72,30 @@ func (l *Limiter) TopByPressure(n int) (top []EntityStats, seen int) {
 	return top, seen
 }
 
+// Look returns how the entity named key fares, and whether this node knows it. Of one that
+// it does not know, Threshold, Custom and Partition are what a check would find. It counts
+// nothing and changes nothing; the resolver is asked.
+func (l *Limiter) Look(key string) (st EntityStats, known bool) {
+	r := l.read()
+	name := l.KeyName(key)
+	threshold, custom := l.thresholds.resolve(l.thresholds.current.Load(), key)
+	hash := l.table.hash(name)
+	if e := l.table.shardOf(hash).entries.find(hash, name); e != nil {
+		e.lock()
+		if known = e.inTableLocked() && !e.idleLocked(&r, l.idle); known {
+			st = e.statsLocked(&r, e.levelLocked(&r, &l.constants), l.window)
+		}
+		e.unlock()
+	}
+	if !known {
+		st = EntityStats{Key: name, Basis: BasisFirstContact, Partition: l.table.owner(name).name}
+	}
+	st.Threshold, st.Custom = threshold, custom
+	st.Pressure = level.Pressure(st.Level, threshold)
+	st.Tier = Tier(level.TierOf(st.Pressure))
+	return st, known
+}
+
 // byPressure orders the highest pressure first, equals by key.
 func byPressure(a, b EntityStats) int {
 	return orderByPressure(a.Pressure, b.Pressure, a.Key, b.Key)

@@ -54,7 +54,7 @@ func (l *Limiter) Wait(ctx context.Context, key string, n uint64) error {
 	if err, settled := line.leave(w); settled {
 		return err
 	}
-	l.countRefusal(key)
+	l.countRefusal(key, w.units)
 	return fmt.Errorf("ratelimit: waiting for %d units: %w", n, ctx.Err())
 }
 
@@ -95,7 +95,7 @@ func (l *Limiter) attempt(w *waiter) attempt {
 	default:
 		return attempt{mono: r.mono, wait: max(1, wait)}
 	}
-	l.countRefusal(w.key)
+	l.countRefusal(w.key, w.units)
 	return a
 }
 
@@ -148,8 +148,10 @@ func (l *Limiter) refusesAnew(c *check) bool {
 }
 
 // countRefusal counts a decision that was limited, about a key that need not be known.
-func (l *Limiter) countRefusal(key string) {
-	s := l.table.shardOf(l.table.hash(l.KeyName(key)))
+func (l *Limiter) countRefusal(key string, units uint64) {
+	name := l.KeyName(key)
+	s := l.table.shardOf(l.table.hash(name))
+	l.table.refusals.add(name, units)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.counts.limited++

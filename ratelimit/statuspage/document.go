@@ -3,6 +3,9 @@ package statuspage
 // This file is what the page says, whatever it looks like.
 
 import (
+	"maps"
+	"os"
+	"slices"
 	"strconv"
 	"time"
 
@@ -19,12 +22,24 @@ type document struct {
 	GlobalThreshold uint64    `json:"global_threshold"`
 	WindowSeconds   float64   `json:"window_seconds"`
 
+	Process process `json:"process"`
+
 	Decisions  decisions   `json:"decisions"`
 	Units      units       `json:"units"`
 	Entities   entities    `json:"entities"`
 	Partitions []partition `json:"partitions"`
 	Top        *top        `json:"top,omitempty"`
+	Refused    []refused   `json:"refused,omitempty"` // the most units first
+	Overrides  overrides   `json:"overrides"`
+	Looked     *looked     `json:"looked_up,omitempty"`
 	Settings   []setting   `json:"settings"`
+}
+
+type process struct {
+	Host          string  `json:"host"`
+	ID            int     `json:"pid"`
+	Version       string  `json:"version"`        // of the library
+	UptimeSeconds float64 `json:"uptime_seconds"` // of the page
 }
 
 type decisions struct {
@@ -94,6 +109,14 @@ type partition struct {
 	Writes          uint64     `json:"writes"`
 	Reads           uint64     `json:"reads"`
 	ClockSkewMillis float64    `json:"clock_skew_ms"`
+	Failure         *failure   `json:"failure"` // null if the last attempt was answered
+}
+
+type failure struct {
+	Since time.Time `json:"since"`
+	Step  string    `json:"step"`
+	Cause string    `json:"cause"`
+	Text  string    `json:"text"`
 }
 
 type top struct {
@@ -113,17 +136,53 @@ type entity struct {
 	Partition      string   `json:"partition"`
 }
 
+type refused struct {
+	Key   string `json:"key"`
+	Units uint64 `json:"units"`
+	Over  uint64 `json:"over"` // of units, at most how many may be another entity's
+}
+
+type overrides struct {
+	InForce int        `json:"in_force"`
+	First   []override `json:"first"` // by key
+}
+
+type override struct {
+	Key       string `json:"key"`
+	Threshold uint64 `json:"threshold"`
+}
+
+type looked struct {
+	Known bool `json:"known"` // to this node
+	entity
+}
+
 type setting struct {
 	Field string `json:"field"`
 	Env   string `json:"env"`
 	Value string `json:"value"`
 }
 
-// look asks the limiter.
-func (p *page) look() *document {
+// A view is what the limiter says, before keys become text: that is the caller's function,
+// and whose turn it is must not depend on it.
+type view struct {
+	doc       *document
+	top       []ratelimit.EntityStats
+	refused   []ratelimit.Refused
+	overrides map[string]uint64
+	looked    *ratelimit.EntityStats
+}
+
+// shownOverrides is how many overrides the page lists.
+const shownOverrides = 50
+
+// look asks the limiter, about the key too if there is one.
+func (p *page) look(key *string) *view {
 	cfg, s := p.lim.Config(), p.lim.Stats()
+	host, _ := os.Hostname() // without one the page shows none
 	d := &document{
-		Scope: cfg.Scope, Time: p.now().UTC(), DryRun: cfg.DryRun, CountLimited: cfg.CountLimited,
+		Process: process{host, os.Getpid(), ratelimit.Version(), max(0, p.now().Sub(p.born).Seconds())},
+		Scope:   cfg.Scope, Time: p.now().UTC(), DryRun: cfg.DryRun, CountLimited: cfg.CountLimited,
 		GlobalThreshold: cfg.GlobalThreshold, WindowSeconds: cfg.WindowInterval.Seconds(),
 		Decisions: decisions{s.Allowed, s.Limited, s.Waiting, fleet(s.Fleet)},
 		Units:     units{s.Counted, s.Delivered, s.Undelivered, dropped(s.Dropped), returned(s.Returned)},
@@ -143,36 +202,70 @@ func (p *page) look() *document {
 			RoundTrips: ps.RoundTrips, Retries: ps.Retries, Writes: ps.Writes, Reads: ps.Reads,
 			ClockSkewMillis: float64(ps.ClockSkew) / float64(time.Millisecond),
 		}
+		if f := ps.Failure; f != nil {
+			d.Partitions[i].Failure = &failure{f.Since, f.Step, f.Cause, f.Text}
+		}
 		if !ps.LastSync.IsZero() {
 			d.Partitions[i].LastSync = &ps.LastSync
 		}
 	}
+	v := &view{doc: d, overrides: p.lim.Overrides()}
 	if p.top > 0 {
-		d.Top = p.lookAtTop()
+		d.Top = &top{}
+		v.top, d.Top.LookedAt = p.lim.TopByPressure(p.top)
+		v.refused = p.lim.MostRefused(p.top)
+	}
+	if key != nil {
+		st, known := p.lim.Look(*key)
+		d.Looked, v.looked = &looked{Known: known}, &st
 	}
 	for _, st := range cfg.Settings() {
-		if st.Field == "CustomKeys" && p.keyText != nil {
+		if st.Field == "CustomKeys" && p.hidesKeys() {
 			st.Value = strconv.Itoa(len(cfg.CustomKeys)) + " at the start"
 		}
 		d.Settings = append(d.Settings, setting(st))
 	}
+	return v
+}
+
+// hidesKeys reports whether something else stands for keys.
+func (p *page) hidesKeys() bool { return p.keyText != nil || p.lim.KeyName("k") != "k" }
+
+// complete gives the keys of a view their text. No lock is held and nobody waits.
+func (p *page) complete(v *view) *document {
+	d := v.doc
+	if d.Top != nil {
+		d.Top.Entities = make([]entity, len(v.top))
+		for i := range v.top {
+			d.Top.Entities[i] = p.entity(&v.top[i])
+		}
+	}
+	for _, r := range v.refused {
+		d.Refused = append(d.Refused, refused{p.text(r.Key), r.Units, r.Over})
+	}
+	if v.looked != nil {
+		d.Looked.entity = p.entity(v.looked)
+	}
+	d.Overrides = overrides{InForce: len(v.overrides), First: []override{}}
+	if p.keyText == nil { // which is made for what the limiter calls keys
+		keys := slices.Sorted(maps.Keys(v.overrides))
+		for _, key := range keys[:min(len(keys), shownOverrides)] {
+			d.Overrides.First = append(d.Overrides.First, override{p.text(p.lim.KeyName(key)), v.overrides[key]})
+		}
+	}
 	return d
 }
 
-func (p *page) lookAtTop() *top {
-	found, seen := p.lim.TopByPressure(p.top)
-	t := &top{LookedAt: seen, Entities: make([]entity, len(found))}
-	for i, e := range found {
-		t.Entities[i] = entity{
-			Key: p.text(e.Key), Level: e.Level, Threshold: e.Threshold, Custom: e.Custom, Pressure: e.Pressure,
-			Tier: e.Tier.String(), Basis: e.Basis.String(), Partition: e.Partition,
-		}
-		if e.Synced {
-			age := e.SyncAge.Seconds()
-			t.Entities[i].SyncAgeSeconds = &age
-		}
+func (p *page) entity(e *ratelimit.EntityStats) entity {
+	shown := entity{
+		Key: p.text(e.Key), Level: e.Level, Threshold: e.Threshold, Custom: e.Custom, Pressure: e.Pressure,
+		Tier: e.Tier.String(), Basis: e.Basis.String(), Partition: e.Partition,
 	}
-	return t
+	if e.Synced {
+		age := e.SyncAge.Seconds()
+		shown.SyncAgeSeconds = &age
+	}
+	return shown
 }
 
 // text is what stands for a key. What a key holds beside printable characters, a

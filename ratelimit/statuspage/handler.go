@@ -16,8 +16,8 @@ import (
 // one counts.
 type Option func(*page)
 
-// WithTop says how many entities the page shows, those of the highest pressure. The
-// default is 20; 0 is none, and spares the walk through the table.
+// WithTop says how many entities the page shows, those of the highest pressure and those
+// that are refused most. The default is 20; 0 is none, and spares the walk through the table.
 func WithTop(n int) Option {
 	return func(p *page) { p.top = n }
 }
@@ -31,7 +31,7 @@ func WithKeyText(text func(key string) string) Option {
 
 // New returns a handler that shows lim. It stays valid after lim is closed.
 func New(lim *ratelimit.Limiter, opts ...Option) http.Handler {
-	p := &page{lim: lim, top: 20, now: time.Now, turn: make(chan struct{}, 1)}
+	p := &page{lim: lim, top: 20, now: time.Now, born: time.Now(), turn: make(chan struct{}, 1)}
 	for _, opt := range opts {
 		opt(p)
 	}
@@ -44,6 +44,7 @@ type page struct {
 	top     int
 	keyText func(string) string
 	now     func() time.Time
+	born    time.Time
 	turn    chan struct{} // holds one while a request looks at the limiter
 }
 
@@ -71,8 +72,7 @@ func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case <-r.Context().Done():
 		return
 	}
-	d := p.look()
-	<-p.turn
+	d := p.complete(p.inTurn(r))
 	body, contentType, err := render(d)
 	if err != nil {
 		http.Error(w, "the page cannot be rendered", http.StatusInternalServerError)
@@ -83,6 +83,16 @@ func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Security-Policy", policy)
 	h.Set("Referrer-Policy", "no-referrer")
 	_, _ = w.Write(body) // a client that is gone needs no answer
+}
+
+// inTurn looks at the limiter while it is this request's turn.
+func (p *page) inTurn(r *http.Request) *view {
+	defer func() { <-p.turn }()
+	if query := r.URL.Query(); query.Has("key") {
+		key := query.Get("key")
+		return p.look(&key)
+	}
+	return p.look(nil)
 }
 
 func asJSON(d *document) (body []byte, contentType string, err error) {

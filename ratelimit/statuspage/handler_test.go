@@ -120,7 +120,7 @@ func TestHTML(t *testing.T) {
 	body = get(newPage(lim, c), "/", "").Body.String()
 	for _, want := range []string{
 		">works</th><td><span class=\"good\">up</span></td>",
-		">broken</th><td><span class=\"bad\">down</span></td><td class=\"n\">never</td>",
+		">broken</th><td><span class=\"bad\">down</span> for 300ms: unreachable at connect<br><span class=\"quiet why\">nothing listens</span></td><td class=\"n\">never</td>",
 		">300ms ago</time>",
 		"<td>fleet</td><td class=\"n\">300ms ago</td>",
 	} {

@@ -74,3 +74,13 @@ func get(h http.Handler, target, accept string) *httptest.ResponseRecorder {
 	h.ServeHTTP(w, r)
 	return w
 }
+
+// at is a page that is asked at a target, whatever the request says.
+type at struct {
+	page   http.Handler
+	target string
+}
+
+func (a at) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	a.page.ServeHTTP(w, httptest.NewRequest("GET", a.target, nil))
+}

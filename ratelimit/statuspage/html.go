@@ -27,6 +27,8 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"percent": func(f float64) string {
 		return strconv.FormatFloat(100*f, 'f', 1, 64) + " %"
 	},
+	"uptime":  func(s float64) string { return span(s) },
+	"since":   func(now, then time.Time) string { return span(now.Sub(then).Seconds()) },
 	"age":     func(now time.Time, then *time.Time) string { return span(now.Sub(*then).Seconds()) },
 	"seconds": func(s *float64) string { return span(*s) },
 	"window":  func(s float64) string { return strconv.FormatFloat(s, 'f', -1, 64) + " s" },
@@ -37,7 +39,7 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 var policy = func() string {
 	sum := sha256.Sum256([]byte(style))
 	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
-		"'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+		"'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 }()
 
 func html(d *document) (body []byte, contentType string, err error) {
