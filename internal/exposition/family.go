@@ -46,3 +46,6 @@ func familyOf(series string) (f *Family, part string) {
 func LabelValue(s string) string {
 	return strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(strings.ToValidUTF8(s, "\uFFFD"))
 }
+
+// Scope is how a scope stands in a label: bytes that are not UTF-8 are U+FFFD there.
+func Scope(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
