@@ -6,7 +6,7 @@
 
 # The race detector needs a C compiler; without one Go turns cgo off.
 RACE     ?= $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
-TEST      = go test $(RACE) -shuffle=on
+TEST      = go test $(RACE) -shuffle=on -timeout 20m
 TOOL      = go run tools.go
 
 # The packages that every target means: the library's module, and those that the bench

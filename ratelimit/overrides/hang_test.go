@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,12 +22,13 @@ func TestASourceThatHangs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		calls := 0
+		var calls atomic.Int64
 		source := SourceFunc(func(context.Context) (map[string]uint64, error) {
-			if calls++; calls == 2 {
+			n := calls.Add(1)
+			if n == 2 {
 				<-release
 			}
-			return map[string]uint64{"calls": uint64(calls)}, nil
+			return map[string]uint64{"calls": uint64(n)}, nil
 		})
 		var g target
 		w := New(&g, source, WithLogger(nil), WithTimeout(2*time.Second))
@@ -35,7 +37,7 @@ func TestASourceThatHangs(t *testing.T) {
 			free  bool // the source comes back during the refresh
 			want  error
 			takes time.Duration
-			calls int
+			calls int64
 		}{
 			{want: nil, takes: 0, calls: 1},
 			{want: ErrHanging, takes: 2*time.Second + grace, calls: 2},
@@ -48,8 +50,8 @@ func TestASourceThatHangs(t *testing.T) {
 				go func() { time.Sleep(time.Second); close(release) }() // ends before the refresh
 			}
 			err := w.Refresh(t.Context())
-			if !errors.Is(err, row.want) || row.want == nil && err != nil || time.Since(began) != row.takes || calls != row.calls {
-				t.Errorf("row %d: %v after %v and %d calls, want %v after %v and %d", i, err, time.Since(began), calls, row.want, row.takes, row.calls)
+			if !errors.Is(err, row.want) || row.want == nil && err != nil || time.Since(began) != row.takes || calls.Load() != row.calls {
+				t.Errorf("row %d: %v after %v and %d calls, want %v after %v and %d", i, err, time.Since(began), calls.Load(), row.want, row.takes, row.calls)
 			}
 			if err != nil && resultOf(err) != resultUnreachable {
 				t.Errorf("row %d: result %v, want unreachable", i, resultOf(err))

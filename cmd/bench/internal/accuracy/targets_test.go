@@ -143,7 +143,7 @@ func TestBounds(t *testing.T) {
 		want float64 // at a floor of 1
 	}{
 		{"steady 3x 10 nodes", 1 + unitsFactor*3*0.625/60 + 1.0/32 + 20.0/6000},             // a part is full in 0.625 s
-		{"steady 10x 1 node", 1 + unitsFactor*10*0.09375/60 + 1.0/32 + 2.0/6000},            // a 64th of the threshold in 94 ms
+		{"steady 10x 1 node", 1 + unitsFactor*10*0.1875/60 + 1.0/32 + 2.0/6000},             // a node that is alone: a 32nd of the threshold in 188 ms
 		{"steady 0.5x 10 nodes", 1 + unitsFactor*0.5*1/60 + 1.0/32 + 20.0/6000},             // the tick comes first
 		{"burst 4.5x in 1s 3 nodes", 1 + unitsFactor*45*0.0125/10 + 1.0/32 + 6.0/600},       // a fiftieth of the tick
 		{"burst 4.5x in 1s 3 nodes rtt 10ms", 1 + unitsFactor*45*0.0225/10 + 1.0/32 + 0.01}, // and the round trip
