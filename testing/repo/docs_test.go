@@ -5,6 +5,7 @@ package repo
 import (
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -61,8 +62,10 @@ func TestGoIsPartOfAnExample(t *testing.T) {
 func goIsPartOfAnExample(t *testing.T, d document) {
 	t.Helper()
 	var examples []string
-	for _, file := range files(t, "*example*_test.go") {
-		examples = append(examples, unindented(contents(t, file)))
+	for _, file := range slices.Concat(files(t, "*example*_test.go"), files(t, "main.go")) {
+		if strings.HasSuffix(file, "_test.go") || strings.HasPrefix(file, "docs/examples/") {
+			examples = append(examples, unindented(contents(t, file)))
+		}
 	}
 	found := 0
 	for _, code := range d.code {
@@ -75,7 +78,7 @@ func goIsPartOfAnExample(t *testing.T, d document) {
 			inOne = inOne || strings.Contains(example, unindented(code.text))
 		}
 		if !inOne {
-			t.Errorf("%s:%d: this Go is not part of any *example*_test.go:\n%s", d.path, code.line, code.text)
+			t.Errorf("%s:%d: this Go is part of no *example*_test.go or program in docs/examples:\n%s", d.path, code.line, code.text)
 		}
 	}
 	if found == 0 {
@@ -144,8 +147,13 @@ func judge(words []string, targets map[string]bool) string {
 		return "not a command that this test can judge; teach it"
 	}
 	switch program := words[0]; program {
+	case "git":
+		if words[1] != "clone" || len(words) != 3 || words[2] != "https://"+module {
+			return "want git clone https://" + module
+		}
+		return ""
 	case "cd":
-		if !exists(words[1]) {
+		if !exists(words[1]) && words[1] != path.Base(module) { // a fresh clone's name
 			return "there is no " + words[1]
 		}
 		return ""
@@ -224,6 +232,9 @@ func TestJudge(t *testing.T) {
 		{"go frobnicate ./gen", false},
 		{"cd gen", true},
 		{"cd nothing", false},
+		{"git clone https://github.com/hanzoai/limiters", true},
+		{"git clone https://github.com/hanzoai/other", false},
+		{"git push origin main", false},
 		{"curl x", false},
 	} {
 		if problem := judge(strings.Fields(row.command), targets); (problem == "") != row.ok {
