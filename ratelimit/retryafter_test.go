@@ -19,9 +19,12 @@ var windows = map[string]func(*Config){
 	"strict":   func(c *Config) { c.Window, c.WindowStrict = WindowSliding, true },
 	"3 slices": func(c *Config) { c.Window, c.WindowSlices = WindowSliding, 3 },
 	"fixed":    func(c *Config) { c.Window = WindowFixed },
-	"hourly":   func(c *Config) { c.Window, c.WindowCalendar = WindowFixed, CalendarHour },
+	"hourly": func(c *Config) {
+		c.Window, c.WindowCalendar, c.TickInterval = WindowFixed, CalendarHour, 5*time.Second
+	},
 	"daily": func(c *Config) {
 		c.Window, c.WindowCalendar, c.WindowZone = WindowFixed, CalendarDay, "Australia/Lord_Howe"
+		c.TickInterval = time.Minute // a day has enough of them
 	},
 }
 
