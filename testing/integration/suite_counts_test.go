@@ -211,7 +211,7 @@ func TestSuiteMonitor(t *testing.T) {
 	b.Check("x", 1)
 	s.clock.Advance(time.Second) // both say something
 	a.Check("x", 1)
-	s.clock.Advance(time.Second) // a does
+	s.clock.Advance(time.Second)      // a does
 	s.clock.Advance(10 * time.Second) // both ask
 	b.Check("x", 1)
 	b.Check("y", 1)
