@@ -19,12 +19,9 @@ var windows = map[string]func(*Config){
 	"strict":   func(c *Config) { c.Window, c.WindowStrict = WindowSliding, true },
 	"3 slices": func(c *Config) { c.Window, c.WindowSlices = WindowSliding, 3 },
 	"fixed":    func(c *Config) { c.Window = WindowFixed },
-	"hourly": func(c *Config) {
-		c.Window, c.WindowCalendar, c.TickInterval = WindowFixed, CalendarHour, 5*time.Second
-	},
+	"hourly":   func(c *Config) { c.Window, c.WindowCalendar = WindowFixed, CalendarHour },
 	"daily": func(c *Config) {
 		c.Window, c.WindowCalendar, c.WindowZone = WindowFixed, CalendarDay, "Australia/Lord_Howe"
-		c.TickInterval = time.Minute // a day has enough of them
 	},
 }
 
@@ -48,7 +45,9 @@ func newPromise(t *testing.T, rt *rapid.T, kind func(*Config)) *promise {
 		p.nodes = append(p.nodes, p.w.node(func(c *Config) {
 			c.GlobalThreshold, c.BurstInterval, c.Inclusive, c.CountLimited, c.SyncByUnits = threshold, burst, inclusive, counts, byUnits
 			c.LocalCacheMaxEntries = 1
-			kind(c)
+			if kind(c); c.WindowCalendar == CalendarDay {
+				c.TickInterval = time.Minute // a day has enough of them
+			}
 		}))
 	}
 	return p
