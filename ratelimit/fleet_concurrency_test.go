@@ -164,7 +164,7 @@ func TestCallersLeaveInTime(t *testing.T) {
 	mem := memstore.New(func() int64 { return start.UnixNano() })
 	release := make(chan struct{})
 	l := realLimiter(t, &roughStore{Store: mem, rng: func(int64) int64 { return 0 }, fails: func() error { <-release; return nil }},
-		func(c *Config) { c.GlobalReadTimeout = 30 * time.Millisecond })
+		func(c *Config) { c.GlobalReadTimeout = 500 * time.Millisecond })
 	if d, err := l.CheckFleet(context.Background(), "k", 3); !errors.Is(err, errNoAnswer) || !d.Allowed() {
 		t.Errorf("after the read timeout: %v, %v", d.Verdict(), err)
 	}
